@@ -58,6 +58,11 @@ def _comment(text: str) -> str:
     return "// " + "\n//   ".join(textwrap.wrap(text, 110))
 
 
+def rendered(template: str, **values: Any) -> str:
+    """Text of a template that is no kernel's."""
+    return _environment().get_template(template).render(**values)
+
+
 def render(kernel: Kernel) -> str:
     """Source text of a kernel: the same kernel gives the same bytes.
 

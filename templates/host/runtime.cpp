@@ -376,6 +376,32 @@ extern "C" int ow_plan(const CallPlan* plan, uint64* words, long long times, Tur
     return 0;
 }
 
+// ---- whole loops of Python, on the caller's thread ---------------------------------------------------
+
+struct LoopWatch {  // of loops.cuh
+    bool (*raised)(void*);
+    void* how;
+    long long left;
+};
+
+namespace {
+
+struct Looks {
+    long long next;
+    void* python;
+};
+
+bool raised_in_loop(void* looks) { return raised_meanwhile(&((Looks*)looks)->next, &((Looks*)looks)->python); }
+
+}  // namespace
+
+extern "C" int ow_loop(int (*loop)(const long long*, long long*, LoopWatch), const long long* given, long long* made) {
+    Looks looks = {now() + LOOK_EVERY, let_go()};
+    const int end = loop(given, made, {raised_in_loop, &looks, 0});
+    take_back(looks.python);
+    return end;
+}
+
 // The first array that does not lie as it did, or -1.  `like` has for each the number of dimensions, the
 // object of its dtype, the extents and the strides.  An array's object has them from `at` on: the number,
 // where extents and strides stand, the owner, the dtype (PyArrayObject_fields of NumPy's ndarraytypes.h).

@@ -1,0 +1,186 @@
+"""Functions whose loops are compiled, each as one function of C; Python runs the lines between."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import Any
+
+from opweave.compiler.loops.kinds import kinds_of
+from opweave.compiler.loops.lowering import Lowering, read_in, stored_in
+from opweave.compiler.loops.source import code_of, tree_of
+from opweave.compiler.loops.values import NoLoopError
+from opweave.opcodes.errors import CompileError, NoCompilerError
+from opweave.runtime.host.loops import HostLoop, NotServedError
+
+# Kinds of calls of which a loop remembers what became of them.
+MOST_KINDS = 64
+# What no loop that is compiled has inside.
+NEVER = (
+    ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.With, ast.Raise,
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp,
+    ast.DictComp, ast.GeneratorExp, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom,
+    ast.Delete, ast.NamedExpr, ast.JoinedStr, ast.Dict, ast.Set, ast.Assert, ast.Match,
+)  # fmt: skip
+# Names by which a function sees or changes its own names.
+SEES_NAMES = frozenset(("locals", "vars", "eval", "exec", "globals", "dir"))
+
+
+@dataclass
+class Site:
+    """A loop of a function.
+
+    Attributes:
+        node: its syntax tree.
+        results: the names that it assigns to and that are read elsewhere in the function.
+        compiled: how often it ran in C; ``left``: why it did not, where it did not.
+    """
+
+    function: FunctionType
+    node: ast.For | ast.While
+    results: tuple[str, ...]
+    unbound: object = field(default_factory=object)
+    compiled: int = 0
+    left: str = ""
+    _known: dict[Any, HostLoop | None] = field(default_factory=dict)
+
+    def run(self, names: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """What the names of its results hold afterwards; None where Python has to run it."""
+        values = {name: names[name] for name in sorted(read_in(self.node)) if name in names}
+        key = kinds_of(values)
+        if key not in self._known:
+            if len(self._known) >= MOST_KINDS:
+                return None
+            self._known[key] = self._lowered(values)
+        found = self._known[key]
+        if found is None or not all(asked.holds for asked in found.lowered.asked):
+            return None
+        try:
+            made = found(values)
+        except NotServedError:
+            self.left = self.left or "arrays that share memory, or of other extents"
+            return None
+        self.compiled += 1
+        if made is None:
+            return (self.unbound,) * len(self.results)
+        left = dict(zip((name for name, _ in found.lowered.results), made, strict=True))
+        return tuple(left.get(name, self.unbound) for name in self.results)
+
+    def _lowered(self, values: Mapping[str, Any]) -> HostLoop | None:
+        try:
+            return HostLoop(Lowering(self.function, values).lowered(self.node, self.results))
+        except (NoLoopError, CompileError, NoCompilerError) as error:
+            self.left = str(error)
+            return None
+
+
+class Rolled:
+    """A function in which loops that can be are run by C.
+
+    Attributes:
+        sites: its loops, those within others too.
+    """
+
+    def __init__(self, function: FunctionType):
+        """
+        Raises:
+            NoLoopError: there is no source, or no loop.
+        """
+        tree = tree_of(function)
+        if any(isinstance(n, ast.Name) and n.id in SEES_NAMES for n in ast.walk(tree)):
+            raise NoLoopError(f"{function.__name__} sees its own names")
+        self.sites: list[Site] = []
+        made = _Rewriter(function, tree, self.sites).visit(copy.deepcopy(tree))
+        if not self.sites:
+            raise NoLoopError(f"{function.__name__} has no loop")
+        code = _with_sites(code_of(made, function), self.sites)
+        self.run = FunctionType(
+            code, function.__globals__, function.__name__, function.__defaults__,
+            function.__closure__,
+        )  # fmt: skip
+        self.run.__kwdefaults__ = function.__kwdefaults__
+
+    def calls(self) -> int:
+        """How often a loop ran in C."""
+        return sum(site.compiled for site in self.sites)
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Puts a call of its site before each loop: the loop itself runs where that leaves it."""
+
+    def __init__(self, function: FunctionType, tree: ast.FunctionDef, sites: list[Site]):
+        self.function, self.tree, self.sites = function, tree, sites
+        self.read = _counted(tree)
+        self.cells = set(function.__code__.co_cellvars)
+
+    def visit_For(self, node: ast.For) -> Any:
+        return self._loop(node)
+
+    def visit_While(self, node: ast.While) -> Any:
+        return self._loop(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        return self.generic_visit(node) if node.name == self.function.__name__ else node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        return node
+
+    def _loop(self, node: ast.For | ast.While) -> Any:
+        plain = copy.deepcopy(node)
+        self.generic_visit(node)
+        if any(isinstance(n, NEVER) for n in ast.walk(plain)) or self.cells & stored_in(plain):
+            return node
+        own = _counted(plain)
+        stored = sorted(stored_in(plain))
+        results = tuple(n for n in stored if self.read.get(n, 0) > own.get(n, 0))
+        site = Site(self.function, plain, results)
+        self.sites.append(site)
+        return _called(_constant_of(len(self.sites) - 1), node, results)
+
+
+def _counted(node: ast.AST) -> dict[str, int]:
+    """How often each name is read."""
+    found: dict[str, int] = {}
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store):
+            found[n.id] = found.get(n.id, 0) + 1
+        elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+            found[n.target.id] = found.get(n.target.id, 0) + 1
+    return found
+
+
+def _constant_of(number: int) -> str:
+    """A text that stands for a site until the code is made."""
+    return f"\0opweave's loop {number}"
+
+
+def _called(site: str, node: ast.stmt, results: Sequence[str]) -> list[ast.stmt]:
+    """``made = site(locals())``, and what follows from it."""
+    made = ast.Name("made of opweave", ast.Load())
+    run = ast.Attribute(ast.Constant(site), "run", ast.Load())
+    call = ast.Call(run, [ast.Call(ast.Name("locals", ast.Load()), [], [])], [])
+    nothing = ast.Compare(made, [ast.Is()], [ast.Constant(None)])
+    left: list[ast.stmt] = []
+    for place, name in enumerate(results):
+        item = ast.Subscript(made, ast.Constant(place), ast.Load())
+        unbound = ast.Attribute(ast.Constant(site), "unbound", ast.Load())
+        bound = ast.Compare(item, [ast.IsNot()], [unbound])
+        left.append(ast.If(bound, [ast.Assign([ast.Name(name, ast.Store())], item)], []))
+    start = ast.Assign([ast.Name("made of opweave", ast.Store())], call)
+    found = [start, ast.If(nothing, [node], left)]
+    for each in found:
+        ast.copy_location(each, node)
+        ast.fix_missing_locations(each)
+    return found
+
+
+def _with_sites(code: CodeType, sites: Sequence[Site]) -> CodeType:
+    """The code with the sites where their texts stand."""
+    by_text: dict[Any, Callable[..., Any]] = {_constant_of(n): s for n, s in enumerate(sites)}
+    constants = tuple(
+        by_text.get(c, c) if isinstance(c, str) else c for c in code.co_consts
+    )
+    return code.replace(co_consts=constants)

@@ -1,0 +1,1 @@
+"""Python loops over arrays, each as one function of C."""

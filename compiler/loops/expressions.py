@@ -1,0 +1,378 @@
+"""Expressions of a loop: from a node of the syntax tree to a number, a view or elements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.loops.elementwise import Computed, Elementwise, bounds_of
+from opweave.compiler.loops.facts import Facts
+from opweave.compiler.loops.indexing import Indexing, Item, Slice
+from opweave.compiler.loops.numbers import BINARY, COMPARED, Numbers, literal
+from opweave.compiler.loops.text import Text
+from opweave.compiler.loops.values import (
+    Constant,
+    Elements,
+    Held,
+    NoLoopError,
+    Number,
+    Several,
+    Size,
+    View,
+)
+from opweave.opcodes.dtypes import BOOL, DType
+
+# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
+POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
+UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
+
+
+class Expressions(Elementwise):
+    """Lowers expressions, into lines of C before the one that is being written.
+
+    Attributes:
+        env: what names hold; a name that may be unbound, or of several types, is not there.
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[str], Any],
+        outside: Callable[[ast.expr], Number],
+        require: Callable[[Size, int], bool],
+    ):
+        """``resolve`` finds what a global name of Python holds, and notes that it was asked for."""
+        text = Text()
+        super().__init__(text, Numbers(text, outside))
+        self.env: dict[str, Held] = {}
+        self.facts = Facts()
+        self.indexing = Indexing(text, self.numbers, self.facts, require)
+        self.resolve = resolve
+
+    def are_apart(self, a: View, b: View) -> bool:
+        return self.indexing.are_apart(a, b)
+
+    def value(self, node: ast.expr) -> Held:
+        """What an expression is.
+
+        Raises:
+            NoLoopError: it is none of those that loops compile.
+        """
+        if hasattr(node, "lineno"):
+            self.text.line = node.lineno
+        found = EXPRESSIONS.get(type(node))
+        if found is None:
+            raise NoLoopError(f"{type(node).__name__} inside a loop")
+        return found(self, node)
+
+    def computed(self, node: ast.expr) -> Computed:
+        """A number or an array."""
+        return as_computed(self.value(node))
+
+    def number(self, node: ast.expr) -> Number:
+        found = self.value(node)
+        if not isinstance(found, Number):
+            raise NoLoopError("an array where a number is needed")
+        return found
+
+    def truth(self, node: ast.expr) -> Number:
+        """Whether a condition holds, as a bool."""
+        found = self.value(node)
+        if isinstance(found, Constant):
+            return literal(bool(found.value))
+        if not isinstance(found, Number):
+            raise NoLoopError("the truth of an array")
+        return self.truth_of(found)
+
+    def truth_of(self, number: Number) -> Number:
+        if number.known is not None:
+            return literal(bool(number.known))
+        if number.type in (bool, BOOL):
+            return replace(number, type=bool)
+        if isinstance(number.type, DType) and number.type.is_complex:
+            raise NoLoopError("the truth of a complex number")
+        return Number(bool, f"({number.text} != 0)", low=0, high=1)
+
+    def loaded(self, view: View) -> Held:
+        """What an index gives: an element is a number."""
+        if view.rank:
+            return view
+        text = self.text.named(view.dtype.register, f"load({view.pointer})")
+        return Number(view.dtype, text, *bounds_of(view.dtype))
+
+    def binary(self, op: type[ast.operator], a: Held, b: Held) -> Held:
+        """The result of an operator of Python."""
+        if op is ast.MatMult:
+            return self.product(a, b)
+        a, b = as_computed(a), as_computed(b)
+        if isinstance(a, Number) and isinstance(b, Number) and a.is_python and b.is_python:
+            return self.numbers.binary(op, a, b)
+        if op not in BINARY:
+            raise NoLoopError(f"{op.__name__} inside a loop")
+        if op is ast.Pow:
+            return self._power(a, b)
+        return self.apply(BINARY[op][0], a, b)
+
+    def _power(self, a: Computed, b: Computed) -> Held:
+        """A power; arrays take some exponents through another ufunc, numbers do not."""
+        dtype = a.type if isinstance(a, Number) else a.dtype
+        exponent = b.known if isinstance(b, Number) and type(b.type) is type else None
+        if exponent is not None and not isinstance(a, Number):
+            is_square = type(exponent) is int and exponent == 2
+            is_float = isinstance(dtype, DType) and dtype.kind in "fc"
+            if (short := POWERS.get(exponent)) and (is_float or is_square):
+                return self.apply(short, a)
+        return self.apply("power", a, b)
+
+    def compare(self, op: type[ast.cmpop], a: Held, b: Held) -> Held:
+        """The result of one comparison."""
+        if op in (ast.Is, ast.IsNot):
+            if not (isinstance(a, Constant) and isinstance(b, Constant)):
+                if not any(isinstance(v, Constant) and v.value is None for v in (a, b)):
+                    raise NoLoopError("the identity of what a loop computes")
+                return literal(op is ast.IsNot)
+            return literal((a.value is b.value) is (op is ast.Is))
+        if isinstance(a, Constant) and isinstance(b, Constant) and op in COMPARED:
+            if type(a.value) is str and type(b.value) is str:
+                return literal(bool(COMPARED[op][2](a.value, b.value)))
+        a, b = as_computed(a), as_computed(b)
+        if op not in COMPARED:
+            raise NoLoopError(f"{op.__name__} inside a loop")
+        if isinstance(a, Number) and isinstance(b, Number) and a.is_python and b.is_python:
+            return self.numbers.compared(op, a, b)
+        return self.apply(COMPARED[op][0], a, b)
+
+    def product(self, a: Held, b: Held) -> Held:
+        """``a @ b`` of two vectors."""
+        a, b = as_computed(a), as_computed(b)
+        if isinstance(a, Number) or isinstance(b, Number) or a.rank != 1 or b.rank != 1:
+            raise NoLoopError("a product of matrices inside a loop")
+        (first,), (second,) = a.sizes, b.sizes
+        if first != second:
+            wrong = f"{first.text} != {second.text}"
+            self.numbers.fault(wrong, "LOOP_PRODUCT", first.text, second.text)
+            b = replace(b, sizes=a.sizes)
+        product = self.apply("multiply", a, b)
+        assert isinstance(product, Elements)
+        return self.reduced("sum", product)
+
+    def items(self, node: ast.expr) -> list[Item]:
+        """An index of Python."""
+        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+        found: list[Item] = []
+        for part in parts:
+            if isinstance(part, ast.Slice):
+                found.append(self._slice(part))
+                continue
+            item = self.value(part)
+            if isinstance(item, Constant) and item.value is None:
+                found.append(None)
+            elif isinstance(item, Number):
+                found.append(item)
+            else:
+                raise NoLoopError("an index that is neither an integer nor a slice")
+        return found
+
+    def _slice(self, node: ast.Slice) -> Slice:
+        start, stop, step = (
+            None if part is None else self.number(part)
+            for part in (node.lower, node.upper, node.step)
+        )
+        by = 1 if step is None else step.known
+        if type(by) is not int or by == 0:
+            raise NoLoopError("a slice whose step changes")
+        return Slice(start, stop, by)
+
+
+def as_computed(held: Held) -> Computed:
+    """A number or an array; anything else has no arithmetic."""
+    if isinstance(held, Number | View | Elements):
+        return held
+    raise NoLoopError("arithmetic of what is neither a number nor an array")
+
+
+def _constant(self: Expressions, node: ast.Constant) -> Held:
+    if type(node.value) in (bool, int, float):
+        return literal(node.value)
+    if type(node.value) is complex:
+        raise NoLoopError("complex numbers of Python inside a loop")
+    return Constant(node.value)
+
+
+def _name(self: Expressions, node: ast.Name) -> Held:
+    if node.id in self.env:
+        return self.env[node.id]
+    found = self.resolve(node.id)
+    return literal(found) if type(found) in (bool, int, float) else Constant(found)
+
+
+def _binary(self: Expressions, node: ast.BinOp) -> Held:
+    left = self.value(node.left)
+    return self.binary(type(node.op), left, self.value(node.right))
+
+
+def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
+    if isinstance(node.op, ast.Not):
+        truth = self.truth(node.operand)
+        if truth.known is not None:
+            return literal(not truth.known)
+        return Number(bool, f"!{truth.text}", low=0, high=1)
+    operand = self.computed(node.operand)
+    if isinstance(operand, Number) and operand.is_python:
+        return self.numbers.unary(type(node.op), operand)
+    return self.apply(UNARY[type(node.op)], operand)
+
+
+def _compare(self: Expressions, node: ast.Compare) -> Held:
+    if len(node.ops) == 1:
+        left = self.value(node.left)
+        return self.compare(type(node.ops[0]), left, self.value(node.comparators[0]))
+    left, parts = self.value(node.left), list[ast.expr]()
+    if not isinstance(left, Number):
+        raise NoLoopError("a chain of comparisons of arrays")
+    truths: list[Held] = []
+    for op, right in zip(node.ops, node.comparators, strict=True):
+        if not isinstance(right, ast.Name | ast.Constant) and right is not node.comparators[-1]:
+            raise NoLoopError("a chain of comparisons of what is computed")
+        other = self.value(right)
+        truths.append(self.compare(type(op), left, other))
+        left = other
+    assert not parts
+    return self._joined(truths, "&&")
+
+
+def _bool(self: Expressions, node: ast.BoolOp) -> Held:
+    """``a and b``: only of truths; what is right is computed where the left does not decide."""
+    decides = isinstance(node.op, ast.Or)
+    first = self.value(node.values[0])
+    if not isinstance(first, Number) or first.type not in (bool, BOOL):
+        raise NoLoopError("and, or of what is no truth")
+    name, found = "", self.truth_of(first)
+    if found.known is not None and len(node.values) == 2:
+        return first if found.known is decides else self.value(node.values[1])
+    name = self.text.variable("bool", self.text.fresh("truth"))
+    self.text.add(f"{name} = {found.text};")
+    heads = 0
+    for part in node.values[1:]:
+        self.text.add(f"if ({'!' if decides else ''}{name}) {{")
+        heads += 1
+        found_part = self.value(part)
+        if not isinstance(found_part, Number) or found_part.type != first.type:
+            raise NoLoopError("and, or of truths of several types")
+        self.text.add(f"{name} = {self.truth_of(found_part).text};")
+    self.text.add("}" * heads)
+    return Number(first.type, name, low=0, high=1)
+
+
+def _choice(self: Expressions, node: ast.IfExp) -> Held:
+    test = self.truth(node.test)
+    if test.known is not None:
+        return self.value(node.body if test.known else node.orelse)
+    with self.text.block(""):
+        mark = self.text.mark()
+        kind = self.number(node.body)
+        self.text.back(mark)
+    self.text.lines.pop()
+    self.text.lines.pop()
+    name = self.text.variable(kind.c_type, self.text.fresh("chosen"))
+    for head, part in ((f"if ({test.text})", node.body), ("else", node.orelse)):
+        with self.text.block(head):
+            found = self.number(part)
+            if found.type != kind.type:
+                raise NoLoopError("a choice between numbers of several types")
+            self.text.add(f"{name} = {found.text};")
+    return Number(kind.type, name, None, *bounds_of(kind.type)[1:])
+
+
+def _subscript(self: Expressions, node: ast.Subscript) -> Held:
+    array = self.value(node.value)
+    if isinstance(array, Several):
+        place = self.number(node.slice).known
+        if type(place) is not int or not -len(array.items) <= place < len(array.items):
+            raise NoLoopError("an item of a tuple that changes")
+        return array.items[place]
+    if not isinstance(array, View):
+        raise NoLoopError("an index of what is computed")
+    return self.loaded(self.indexing.index(array, self.items(node.slice)))
+
+
+def _attribute(self: Expressions, node: ast.Attribute) -> Held:
+    owner = self.value(node.value)
+    if isinstance(owner, View | Elements):
+        found = ATTRIBUTES.get(node.attr)
+        if found is None:
+            raise NoLoopError(f".{node.attr} inside a loop")
+        return found(self, owner)
+    if isinstance(owner, Constant):
+        value = self.resolve_attribute(owner.value, node.attr)
+        return literal(value) if type(value) in (bool, int, float) else Constant(value)
+    raise NoLoopError(f".{node.attr} inside a loop")
+
+
+def _tuple(self: Expressions, node: ast.Tuple) -> Held:
+    return Several(tuple(map(self.value, node.elts)))
+
+
+def _call(self: Expressions, node: ast.Call) -> Held:
+    return self.called(node)
+
+
+def extent(size: Size) -> Number:
+    """The number of elements along an axis, as Python's integer."""
+    if not size.terms:
+        return literal(size.constant)
+    return Number(int, f"({size.text})", size, 0, 1 << 48)
+
+
+def _shape(self: Expressions, array: View | Elements) -> Held:
+    return Several(tuple(map(extent, array.sizes)))
+
+
+def _size(self: Expressions, array: View | Elements) -> Held:
+    found: Number = literal(1)
+    for size in array.sizes:
+        found = self.numbers.binary(ast.Mult, found, extent(size))
+    return found
+
+
+def _transposed(self: Expressions, array: View | Elements) -> Held:
+    if not isinstance(array, View):
+        raise NoLoopError(".T of what is computed")
+    return replace(array, sizes=array.sizes[::-1], strides=array.strides[::-1], where=None)
+
+
+def _dtype(self: Expressions, array: View | Elements) -> Held:
+    return Constant(np.dtype(array.dtype.numpy_name))
+
+
+ATTRIBUTES: Mapping[str, Callable[[Expressions, View | Elements], Held]] = {
+    "shape": _shape,
+    "size": _size,
+    "T": _transposed,
+    "dtype": _dtype,
+    "ndim": lambda _, array: literal(array.rank),
+}
+EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BoolOp: _bool,
+    ast.IfExp: _choice,
+    ast.Subscript: _subscript,
+    ast.Attribute: _attribute,
+    ast.Tuple: _tuple,
+    ast.Call: _call,
+}
+
+
+def known_items(items: Sequence[Held]) -> list[Number]:
+    """Numbers of a tuple."""
+    found = [item for item in items if isinstance(item, Number)]
+    if len(found) != len(items):
+        raise NoLoopError("a tuple of other things than numbers")
+    return found

@@ -1,0 +1,179 @@
+"""Parts of arrays: from an index of Python to a view, within the array's bounds or with an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from opweave.compiler.loops.facts import Facts
+from opweave.compiler.loops.numbers import Numbers
+from opweave.compiler.loops.text import Text
+from opweave.compiler.loops.values import NoLoopError, Number, Size, View
+
+
+class Slice(NamedTuple):
+    """``start:stop:step`` of an index."""
+
+    start: Number | None
+    stop: Number | None
+    step: int
+
+
+# None is a new axis.
+Item = Number | Slice | None
+
+
+class Indexing:
+    """Makes views of views."""
+
+    def __init__(
+        self, text: Text, numbers: Numbers, facts: Facts, require: Callable[[Size, int], bool]
+    ):
+        """``require`` asks that a call has so many elements; False if this one has not."""
+        self.text = text
+        self.numbers = numbers
+        self.facts = facts
+        self.require = require
+
+    def index(self, view: View, items: Sequence[Item]) -> View:
+        """A part of an array.
+
+        Raises:
+            NoLoopError: more indices than axes.
+        """
+        asked = sum(item is not None for item in items)
+        if asked > view.rank:
+            raise NoLoopError("more indices than an array has axes")
+        full = [*items, *[Slice(None, None, 1)] * (view.rank - asked)]
+        pointer, sizes, strides = [view.pointer], list[Size](), list[str]()
+        where: list[tuple[Size, Size]] = []
+        axis = 0
+        for item in full:
+            if item is None:
+                sizes.append(Size.of(1))
+                strides.append("0")
+                continue
+            size, stride = view.sizes[axis], view.strides[axis]
+            if isinstance(item, Number):
+                first = last = self._place(item, size, axis)
+            else:
+                first, length, step = self._part(item, size)
+                sizes.append(length)
+                strides.append(stride if step == 1 else f"{step} * {stride}")
+                last = first.plus(length).plus(-1) if step == 1 else size.plus(-1)
+                if step != 1:
+                    where.append((Size.of(0), last))
+            if not (isinstance(item, Slice) and item.step != 1):
+                where.append((first, last))
+            if first != Size.of(0):
+                pointer.append(_product(first, stride))
+            axis += 1
+        known = tuple(where) if view.where is not None and view.pointer == view.base else None
+        return replace(
+            view,
+            pointer=" + ".join(pointer),
+            sizes=tuple(sizes),
+            strides=tuple(strides),
+            where=known,
+        )
+
+    def are_apart(self, a: View, b: View) -> bool:
+        """Whether two views of an array are known to share no element."""
+        if a.where is None or b.where is None:
+            return False
+        return any(
+            self.facts.is_below(last, other) or self.facts.is_below(other_last, first)
+            for (first, last), (other, other_last) in zip(a.where, b.where, strict=True)
+        )
+
+    def _is_least(self, size: Size, least: int = 0) -> bool:
+        """Whether a sum is at least a number: by what is known, or else by asking the call."""
+        return self.facts.is_least(size, least) or self.require(size, least)
+
+    def _place(self, index: Number, size: Size, axis: int) -> Size:
+        """The place that an index means, with an error where there is none."""
+        if not index.is_integer or index.type is bool:
+            raise NoLoopError("an index that is no integer")
+        place = self.size_of(index)
+        if index.high < 0 and index.known is not None:
+            place = size.plus(place)
+            if self._is_least(place):
+                return place
+        elif index.low < 0 and not self.facts.is_least(place):
+            text = f"{place.text} < 0 ? {place.plus(size).text} : {place.text}"
+            place = Size.of(self.text.named("int64", text, "i_"))
+        if not (self.facts.is_below(place, size) or self._is_inside(index, size)):
+            found = f"(uint64)({place.text}) >= (uint64)({size.text})"
+            asked = self.size_of(index).text
+            self.numbers.fault(found, "LOOP_INDEX", asked, str(axis), size.text)
+        return place
+
+    def _is_inside(self, index: Number, size: Size) -> bool:
+        """Whether a known index has an element in every call that is served."""
+        return index.known is not None and index.known >= 0 and self._is_least(size, index.known + 1)
+
+    def _part(self, part: Slice, size: Size) -> tuple[Size, Size, int]:
+        """First place, number of elements and step of a slice."""
+        if part.step != 1:
+            return *self._stepped(part, size), part.step
+        first = self._bound(part.start, size, Size.of(0))
+        end = self._bound(part.stop, size, size)
+        length = end.plus(first, -1)
+        if not self._is_least(length):
+            text = length.text
+            length = Size.of(self.text.named("int64", f"at_least_0({text})", "n_"))
+            self.facts.learn(length.text, Size.of(0))
+        return first, length, 1
+
+    def _bound(self, bound: Number | None, size: Size, default: Size) -> Size:
+        """A place between two elements, as Python moves it into the array."""
+        if bound is None:
+            return default
+        if not bound.is_integer or bound.type is bool:
+            raise NoLoopError("a slice by what is no integer")
+        place = self.size_of(bound)
+        if bound.known is not None and bound.known < 0:
+            place = size.plus(place)
+            if self._is_least(place):
+                return place
+        elif bound.low >= 0 or self.facts.is_least(place):
+            if self._is_least(size.plus(place, -1)):
+                return place
+        found = f"slice_bound({self.size_of(bound).text}, {size.text}, 0, {size.text})"
+        name = self.text.named("int64", found, "i_")
+        self.facts.learn(name, Size.of(0), size)
+        return Size.of(name)
+
+    def _stepped(self, part: Slice, size: Size) -> tuple[Size, Size]:
+        """First place and number of elements, where the step is not 1."""
+        step, last = part.step, size.plus(-1)
+        low, high = (Size.of(0), size) if step > 0 else (Size.of(-1), last)
+        if part.start is None and part.stop is None and step == -1:
+            return last, size
+        ends = []
+        for bound, default in ((part.start, low if step > 0 else high), (part.stop, high)):
+            if bound is None:
+                ends.append(default if bound is not part.stop or step > 0 else low)
+                continue
+            place = self.size_of(bound).text
+            text = f"slice_bound({place}, {size.text}, {low.text}, {high.text})"
+            ends.append(Size.of(self.text.named("int64", text, "i_")))
+        if part.stop is None:
+            ends[1] = high if step > 0 else low
+        length = f"slice_length({ends[0].text}, {ends[1].text}, {step})"
+        name = self.text.named("int64", length, "n_")
+        self.facts.learn(name, Size.of(0), size)
+        return ends[0], Size.of(name)
+
+    def size_of(self, number: Number) -> Size:
+        """An integer as a sum of names."""
+        if number.size is None:
+            return Size.of(self.text.named("int64", number.text))
+        return number.size
+
+
+def _product(place: Size, stride: str) -> str:
+    if stride == "1":
+        return place.text
+    return f"{place.factor} * {stride}"

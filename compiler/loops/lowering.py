@@ -1,0 +1,346 @@
+"""A loop of Python, lowered for the kinds of what its names hold: its source in C."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opweave.compiler.kernels.render import rendered
+from opweave.compiler.loops.calls import Calls, of_numpy
+from opweave.compiler.loops.elementwise import bounds_of, dense_strides
+from opweave.compiler.loops.values import (
+    LONGEST,
+    Constant,
+    Held,
+    NoLoopError,
+    Number,
+    NumberType,
+    Size,
+    View,
+)
+
+# Python's integers that a call gives may be so large.
+LARGEST_GIVEN = 1 << 40
+FUNCTION = "loop"
+
+
+class Parameter(NamedTuple):
+    """A word that C gets from a call.
+
+    Attributes:
+        name: of Python.
+        part: "pointer", "size", "stride" or "number" of what it holds, or "outside": Python
+            computes ``code`` of what names hold.
+    """
+
+    c_type: str
+    c_name: str
+    part: str
+    name: str
+    axis: int = 0
+    code: Any = None
+    type: NumberType = int
+
+
+class Asked(NamedTuple):
+    """A name outside of the loop, and what it has held."""
+
+    owner: Any
+    name: str
+    value: Any
+
+    @property
+    def holds(self) -> bool:
+        """Whether it still holds that."""
+        try:
+            found = found_in(self.owner, self.name)
+        except NoLoopError:
+            return False
+        if type(self.value) in (bool, int, float, str):
+            return type(found) is type(self.value) and found == self.value
+        return found is self.value
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A loop in C.
+
+    Attributes:
+        source: text of the function ``loop``.
+        parameters: what it gets.
+        results: the names of Python that it leaves, with their types.
+        written: the arrays that it writes to.
+        required: least values of sums of extents, as code, for which it was made.
+        asked: what it read of modules and globals.
+    """
+
+    source: str
+    parameters: tuple[Parameter, ...]
+    results: tuple[tuple[str, NumberType], ...]
+    written: frozenset[str]
+    required: tuple[tuple[Size, int], ...]
+    asked: tuple[Asked, ...]
+
+
+@dataclass
+class Given:
+    """What the names of a loop hold at the call that it is lowered for.
+
+    Attributes:
+        extents: the number of elements of each name of an extent.
+    """
+
+    values: Mapping[str, Any]
+    extents: dict[str, int] = field(default_factory=dict)
+
+    def size(self, extent: int) -> Size:
+        """The name of an extent: those that are equal in one call are in all that are served."""
+        if extent == 1:
+            return Size.of(1)
+        name = next((n for n, e in self.extents.items() if e == extent), None)
+        if name is None:
+            name = f"n{len(self.extents)}"
+            self.extents[name] = extent
+        return Size.of(name)
+
+
+class Lowering(Calls):
+    """Lowers one loop."""
+
+    def __init__(self, function: FunctionType, values: Mapping[str, Any]):
+        super().__init__(self.resolver(function), self._outside, self._require)
+        self.call = Given(values)
+        self.parameters: list[Parameter] = []
+        self.asked: dict[tuple[int, str], Asked] = {}
+        self.required: dict[tuple[Size, int], None] = {}
+        self.writes: set[str] = set()
+        self.names: dict[str, str] = {}  # of Python, by the C names of arrays
+
+    def lowered(self, node: ast.For | ast.While, wanted: Sequence[str]) -> Lowered:
+        """The loop in C.
+
+        Args:
+            wanted: names that are read outside of the loop.
+
+        Raises:
+            NoLoopError: it has what loops do not compile.
+        """
+        changed = stored_in(node)
+        for name, value in self.call.values.items():
+            self.env[name] = self._given(name, value, name in changed)
+        self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
+        self.is_entered = isinstance(node, ast.For)
+        self.statements([node])
+        results = self._results([name for name in wanted if name in changed])
+        text = rendered(
+            "host/loop.cu.j2",
+            name=FUNCTION,
+            about=[f"the loop at line {node.lineno}: one core runs its rounds"],
+            functions=list(self.functions),
+            parameters=[(p.c_type, p.c_name) for p in self.parameters],
+            variables=[(c_type, name) for name, c_type in self.text.declared.items()],
+            lines=self.text.lines,
+            results=[number.text for _, number in results],
+        )
+        return Lowered(
+            text,
+            tuple(self.parameters),
+            tuple((name, number.type) for name, number in results),
+            frozenset(self.names[base] for base in self.writes if base in self.names),
+            tuple(self.required),
+            tuple(self.asked.values()),
+        )
+
+    def _results(self, names: Sequence[str]) -> list[tuple[str, Number]]:
+        found = []
+        for name in names:
+            held = self.env.get(name)
+            if not isinstance(held, Number):
+                raise NoLoopError(f"{name}, which is read behind the loop")
+            if getattr(held.type, "itemsize", 0) > 8 or getattr(held.type, "round", ""):
+                raise NoLoopError(f"{name}, whose type a loop does not return")
+            found.append((name, held))
+        return found
+
+    def written(self, target: View) -> None:
+        self.writes.add(target.base)
+
+    # ---- what a call gives -----------------------------------------------------------------------
+
+    def _given(self, name: str, value: Any, changes: bool) -> Held:
+        """What a name holds before the loop."""
+        if type(value) is np.ndarray:
+            return self._array(name, value)
+        number = number_type(value)
+        if number is None:
+            return Constant(value)
+        c_type = Number(number, "").c_type
+        text = self._parameter(c_type, f"{name}_given" if changes else name, "number", name)
+        _, low, high = bounds_of(number)
+        if number is int:
+            low, high = -LARGEST_GIVEN, LARGEST_GIVEN
+        outside = None if changes or not isinstance(number, type) else ast.Name(name, ast.Load())
+        size = Size.of(text) if number is int else None
+        held = Number(number, text, size, low, high, None, outside)
+        if not changes:
+            return held
+        self.bind(name, held)
+        return self.env[name]
+
+    def _parameter(self, c_type: str, wish: str, part: str, name: str, **more: Any) -> str:
+        text = self.text.unused(wish)
+        self.parameters.append(Parameter(c_type, text, part, name, **more))
+        self.given.add(text)
+        return text
+
+    def _array(self, name: str, value: np.ndarray[Any, Any]) -> View:
+        dtype = of_numpy(value.dtype)
+        base = self._parameter(f"{dtype.storage}*", name, "pointer", name)
+        self.names[base] = name
+        sizes = tuple(self._extent(name, axis, extent) for axis, extent in enumerate(value.shape))
+        where = tuple((Size.of(0), size.plus(-1)) for size in sizes)
+        if value.flags.c_contiguous:
+            return View(base, dtype, base, sizes, dense_strides(sizes), where)
+        strides = []
+        for axis, (extent, stride) in enumerate(zip(value.shape, value.strides, strict=True)):
+            if extent == 1 or stride == value.itemsize:
+                strides.append("0" if extent == 1 else "1")
+            else:
+                wish = f"{base}_s{axis}"
+                strides.append(self._parameter("int64", wish, "stride", name, axis=axis))
+        return View(base, dtype, base, sizes, tuple(strides), where)
+
+    def _extent(self, name: str, axis: int, extent: int) -> Size:
+        known = set(self.call.extents)
+        size = self.call.size(extent)
+        for text in set(self.call.extents) - known:
+            self.parameters.append(Parameter("int64", text, "size", name, axis))
+            self.given.add(text)
+            self.text.used.add(text)
+            self.facts.learn(text, Size.of(0), Size.of(LONGEST))
+        return size
+
+    def _outside(self, expression: ast.expr) -> Number:
+        """A number that Python computes before the loop."""
+        text = ast.unparse(expression)
+        for known in self.parameters:
+            if known.part == "outside" and known.name == text:
+                return self._of_outside(known, expression)
+        code = compile(ast.fix_missing_locations(ast.Expression(expression)), text, "eval")
+        try:
+            value = computed_outside(code, self.call.values)
+        except ArithmeticError:
+            raise NoLoopError(f"{text}, which raises") from None
+        number = number_type(value)
+        if number not in (bool, int, float):
+            raise NoLoopError(f"{text}, which is no number that a loop computes with")
+        c_type = Number(number, "").c_type
+        wish = f"p{sum(p.part == 'outside' for p in self.parameters)}"
+        self._parameter(c_type, wish, "outside", text, code=code, type=number)
+        return self._of_outside(self.parameters[-1], expression)
+
+    def _of_outside(self, known: Parameter, expression: ast.expr) -> Number:
+        low, high = (-LARGEST_GIVEN, LARGEST_GIVEN) if known.type is int else (0, 1)
+        size = Size.of(known.c_name) if known.type is int else None
+        return Number(known.type, known.c_name, size, low, high, None, expression)
+
+    def _require(self, size: Size, least: int) -> bool:
+        """Ask that a sum of extents is at least a number; False where this call has less."""
+        if any(name not in self.call.extents for name, _ in size.terms):
+            return False
+        found = sum(f * self.call.extents[n] for n, f in size.terms) + size.constant
+        if found < least:
+            return False
+        self.required[size, least] = None
+        return True
+
+    # ---- what is outside -------------------------------------------------------------------------
+
+    def resolver(self, function: FunctionType) -> Callable[[str], Any]:
+        def resolve(name: str) -> Any:
+            return self._asked(function, name)
+
+        return resolve
+
+    def resolve_attribute(self, owner: Any, name: str) -> Any:
+        if not isinstance(owner, ModuleType | np.ufunc):
+            raise NoLoopError(f".{name} of {type(owner).__name__} inside a loop")
+        return self._asked(owner, name)
+
+    def _asked(self, owner: Any, name: str) -> Any:
+        key = id(owner), name
+        if key not in self.asked:
+            self.asked[key] = Asked(owner, name, found_in(owner, name))
+        return self.asked[key].value
+
+
+def found_in(owner: Any, name: str) -> Any:
+    """What a name of a module is, or one that a function reads from outside.
+
+    Raises:
+        NoLoopError: there is no such name.
+    """
+    try:
+        if not isinstance(owner, FunctionType):
+            return getattr(owner, name)
+        if name in owner.__code__.co_freevars:
+            cells = owner.__closure__ or ()
+            return cells[owner.__code__.co_freevars.index(name)].cell_contents
+        if name in owner.__globals__:
+            return owner.__globals__[name]
+        return getattr(builtins, name)
+    except (AttributeError, ValueError):
+        raise NoLoopError(f"{name}, which may not be there") from None
+
+
+def number_type(value: Any) -> NumberType | None:
+    """The type of a number; None for anything else.
+
+    Raises:
+        NoLoopError: an integer that is too large for a loop.
+    """
+    kind = type(value)
+    if kind in (bool, float):
+        return kind
+    if kind is int:
+        if abs(value) > LARGEST_GIVEN:
+            raise NoLoopError(f"the integer {value}, which is large")
+        return int
+    if isinstance(value, np.generic):
+        found = of_numpy(value.dtype)
+        if found.itemsize > 8 or found.round:
+            raise NoLoopError(f"a number of {found}")
+        return found
+    return None
+
+
+def computed_outside(code: Any, values: Mapping[str, Any]) -> Any:
+    """What Python makes of numbers before the loop."""
+    return eval(code, {"__builtins__": {}}, dict(values))  # noqa: S307  (made of operators and names)
+
+
+def stored_in(node: ast.AST) -> set[str]:
+    """The names that a statement assigns to."""
+    return {n.id for n in _names(node) if isinstance(n.ctx, ast.Store)}
+
+
+@cache
+def read_in(node: ast.AST) -> frozenset[str]:
+    """The names that a statement reads, also those that it adds to."""
+    added = {
+        n.target.id
+        for n in ast.walk(node)
+        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+    }
+    return frozenset({n.id for n in _names(node) if isinstance(n.ctx, ast.Load)} | added)
+
+
+def _names(node: ast.AST) -> Iterator[ast.Name]:
+    return (n for n in ast.walk(node) if isinstance(n, ast.Name))

@@ -1,0 +1,73 @@
+"""C text of a loop: its lines, its names, and how far they are indented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opweave.compiler.ir.names import c_name
+
+INDENT = "    "
+
+
+class Text:
+    """The lines so far.
+
+    Attributes:
+        line: the user's line that is being lowered.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.declared: dict[str, str] = {}  # variables of the whole function, with their types
+        self.line = 0
+        self.used: set[str] = set()
+        self._depth = 1
+        self._numbers: dict[str, int] = {}
+
+    def add(self, text: str) -> None:
+        self.lines += [INDENT * self._depth + part for part in text.split("\n")]
+
+    def fresh(self, begin: str) -> str:
+        """A name that is not used yet."""
+        while True:
+            number = self._numbers[begin] = self._numbers.get(begin, -1) + 1
+            if (name := f"{begin}{number}") not in self.used:
+                self.used.add(name)
+                return name
+
+    def unused(self, wish: str) -> str:
+        """A name for what the user calls so."""
+        name = c_name(wish, "x")
+        while name in self.used:
+            name += "_"
+        self.used.add(name)
+        return name
+
+    def named(self, c_type: str, value: str, begin: str = "v") -> str:
+        """The name of a constant with a value."""
+        name = self.fresh(begin)
+        self.add(f"const {c_type} {name} = {value};")
+        return name
+
+    def variable(self, c_type: str, name: str) -> str:
+        """A variable of the whole function."""
+        self.declared[name] = c_type
+        return name
+
+    @contextmanager
+    def block(self, head: str, end: str = "}") -> Iterator[None]:
+        self.add(f"{head} {{" if head else "{")
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.add(end)
+
+    def mark(self) -> tuple[int, int]:
+        """Where the text is, to go back to."""
+        return len(self.lines), self._depth
+
+    def back(self, mark: tuple[int, int]) -> None:
+        """Forget what came after a mark."""
+        del self.lines[mark[0] :]
+        self._depth = mark[1]

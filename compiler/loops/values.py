@@ -1,0 +1,187 @@
+"""What the names of a loop hold while it is lowered: numbers, arrays in memory, and elements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import OpweaveError
+
+# A Python number by its type (bool, int or float), a NumPy scalar by its dtype.
+NumberType = DType | type
+# Integers of Python are 64 bits here; what may leave them is checked.
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+# Longest axis of an array in memory.
+LONGEST = 1 << 48
+
+C_TYPES: dict[NumberType, str] = {bool: "bool", int: "int64", float: "double"}
+
+
+class NoLoopError(OpweaveError):
+    """A loop that is not compiled: Python runs it."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A number of elements: sums of what the call gives, or what C has computed.
+
+    >>> Size.of("n0").plus(-2).text
+    'n0 - 2'
+    """
+
+    terms: tuple[tuple[str, int], ...] = ()
+    constant: int = 0
+
+    @classmethod
+    def of(cls, item: str | int) -> Size:
+        return cls((), item) if isinstance(item, int) else cls(((item, 1),))
+
+    @property
+    def is_one(self) -> bool:
+        return not self.terms and self.constant == 1
+
+    def plus(self, other: Size | int, sign: int = 1) -> Size:
+        other = Size.of(other) if isinstance(other, int) else other
+        terms = dict(self.terms)
+        for name, factor in other.terms:
+            terms[name] = terms.get(name, 0) + sign * factor
+        left = tuple(sorted((n, f) for n, f in terms.items() if f))
+        return Size(left, self.constant + sign * other.constant)
+
+    @property
+    def factor(self) -> str:
+        """Text of it within a product."""
+        return self.text if " " not in self.text else f"({self.text})"
+
+    @property
+    def text(self) -> str:
+        parts = [name if factor == 1 else f"{factor} * {name}" for name, factor in self.terms]
+        if self.constant or not parts:
+            parts.append(str(self.constant))
+        return " + ".join(parts).replace("+ -", "- ")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in a register of C.
+
+    Attributes:
+        type: Python's type or NumPy's dtype.
+        text: C text of it; it has no side effects.
+        size: of an integer, what it is a sum of; names there never change.
+        low, high: bounds of an integer.
+        known: its value, where it is written out.
+        outside: an expression of Python that gives it before the loop, for Python's numbers.
+    """
+
+    type: NumberType
+    text: str
+    size: Size | None = None
+    low: int = LEAST
+    high: int = MOST
+    known: Any = None
+    outside: ast.expr | None = field(default=None, compare=False)
+
+    @property
+    def is_python(self) -> bool:
+        return isinstance(self.type, type)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.type is int or self.type is bool or getattr(self.type, "kind", "") in "iu"
+
+    @property
+    def c_type(self) -> str:
+        return self.type.register if isinstance(self.type, DType) else C_TYPES[self.type]
+
+    @property
+    def type_name(self) -> str:
+        """For messages and names of variables: ``float``, ``f64``."""
+        return str(self.type) if isinstance(self.type, DType) else self.type.__name__
+
+
+@dataclass(frozen=True)
+class View:
+    """Elements of an array as they lie in memory.
+
+    Attributes:
+        base: C name of the array that has the memory.
+        pointer: C text of the place of the first element.
+        sizes, strides: of each axis; strides are C texts, counted in elements.
+        where: of each axis of the base, first and last place that is looked at; None where that
+            is not known.
+    """
+
+    base: str
+    dtype: DType
+    pointer: str
+    sizes: tuple[Size, ...]
+    strides: tuple[str, ...]
+    where: tuple[tuple[Size, Size], ...] | None = None
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+    def at(self, places: Sequence[str]) -> str:
+        """C text of the place of an element."""
+        terms = [self.pointer]
+        for place, stride in zip(places, self.strides, strict=True):
+            if place != "0":
+                terms.append(place if stride == "1" else f"{place} * {stride}")
+        return " + ".join(terms)
+
+
+@dataclass(frozen=True)
+class Elements:
+    """An array that is computed element by element, and does not lie in memory.
+
+    Attributes:
+        element: C text of an element, by the places along the axes; it may write lines before.
+        reads: what it reads.
+    """
+
+    dtype: DType
+    sizes: tuple[Size, ...]
+    element: Callable[[Sequence[str]], str]
+    reads: tuple[View, ...] = ()
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """What stays the same and is no number of the loop: a module, a function, None, a text."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Several:
+    """A tuple."""
+
+    items: tuple[Held, ...]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A range: what a loop counts through."""
+
+    start: Number
+    stop: Number
+    step: int
+
+
+Held = Number | View | Elements | Constant | Several | Counted
+
+
+def same_kind(a: Held, b: Held) -> bool:
+    """Whether a name may hold one or the other: in C they are of one type."""
+    if isinstance(a, Number) and isinstance(b, Number):
+        return a.type == b.type
+    return a == b

@@ -1,0 +1,105 @@
+// loops.cuh: helpers of whole loops of Python, on one core of the host.
+#pragma once
+
+extern "C" void* malloc(unsigned long);
+extern "C" void free(void*);
+
+// How a loop ends.  An error is in `made`: the line, and three numbers.
+enum LoopEnd {
+    LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
+    LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY
+};
+#define LOOP_FAULT(kind, line, a, b, c) \
+    do { made[0] = line; made[1] = (int64)(a); made[2] = (int64)(b); made[3] = (int64)(c); return kind; } while (0)
+
+// Whether a signal's handler of Python has raised, which is asked now and then.
+struct LoopWatch {
+    bool (*raised)(void*);
+    void* how;
+    int64 left;
+};
+#define LOOP_LOOK_EVERY (1 << 22)
+#define LOOP_TICK(steps) \
+    do { \
+        watch.left -= (steps); \
+        if (__builtin_expect(watch.left < 0, 0)) { \
+            watch.left = LOOP_LOOK_EVERY; \
+            if (watch.raised(watch.how)) return LOOP_RAISED; \
+        } \
+    } while (0)
+
+// Memory of an array that a loop makes: it grows, and is freed with the function.
+struct LoopRoom {
+    void* at = 0;
+    int64 bytes = 0;
+    ~LoopRoom() { free(at); }
+    template <class T> T* of(int64 count) {
+        const int64 asked = (count > 0 ? count : 1) * (int64)sizeof(T);
+        if (asked > bytes) {
+            free(at);
+            at = malloc(asked);
+            bytes = at ? asked : 0;
+        }
+        return (T*)at;
+    }
+};
+OW_INLINE void exchange(LoopRoom& a, LoopRoom& b) {
+    void* const at = a.at;
+    const int64 bytes = a.bytes;
+    a.at = b.at, a.bytes = b.bytes;
+    b.at = at, b.bytes = bytes;
+}
+
+// A word that a call gives, and one that it gets.
+template <class T> OW_INLINE T loop_word(int64 bits) {
+    T x;
+    OW_COPY(&x, &bits, sizeof(T));
+    return x;
+}
+template <class T> OW_INLINE int64 loop_bits(T x) {
+    int64 bits = 0;
+    OW_COPY(&bits, &x, sizeof(T));
+    return bits;
+}
+
+OW_INLINE int64 at_least_0(int64 x) { return x < 0 ? 0 : x; }
+
+// The place that a bound of a slice means, counted from the end where it is negative.
+OW_INLINE int64 slice_bound(int64 bound, int64 size, int64 low, int64 high) {
+    if (bound < 0) bound += size;
+    return bound < low ? low : bound > high ? high : bound;
+}
+OW_INLINE int64 slice_length(int64 start, int64 stop, int64 step) {
+    if (step > 0) return start < stop ? (stop - start - 1) / step + 1 : 0;
+    return stop < start ? (start - stop - 1) / -step + 1 : 0;
+}
+
+// Elements of a row joined by the accumulation plan of the host: 32 running values, joined pairwise;
+// a long row is 16 runs, whose results are joined in order.
+#define LOOP_LANES 32
+#define LOOP_LONG_ROW 65536
+#define LOOP_PARTS 16
+template <class T, class Take, class Join>
+OW_INLINE T run_of(int64 begin, int64 end, T start, Take take, Join join) {
+    T acc[LOOP_LANES];
+    for (int l = 0; l < LOOP_LANES; ++l) acc[l] = start;
+    int64 k = begin;
+    for (; k + LOOP_LANES <= end; k += LOOP_LANES)
+        for (int l = 0; l < LOOP_LANES; ++l) take(k + l, acc[l]);
+    for (int l = 0; k + l < end; ++l) take(k + l, acc[l]);
+    for (int half = LOOP_LANES / 2; half; half /= 2)
+        for (int l = 0; l < half; ++l) acc[l] = join(acc[l], acc[l + half]);
+    return acc[0];
+}
+template <class T, class Take, class Join>
+OW_INLINE T row_of(int64 count, T start, Take take, Join join) {
+    if (count <= LOOP_LONG_ROW) return run_of<T>(0, count, start, take, join);
+    const int64 chunks = (count + LOOP_LANES - 1) / LOOP_LANES;
+    const int64 run = (chunks + LOOP_PARTS - 1) / LOOP_PARTS * LOOP_LANES;
+    T found = start;
+    for (int part = 0; part < LOOP_PARTS; ++part) {
+        const int64 begin = part * run, end = begin + run < count ? begin + run : count;
+        found = join(found, run_of<T>(begin < end ? begin : end, end, start, take, join));
+    }
+    return found;
+}
