@@ -9,18 +9,28 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
+from opweave.compiler.ir.pace import mean_seconds
 from opweave.compiler.ir.values import Extents, Where
 from opweave.compiler.pipeline.driver import Lowered
+from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.compile_costs import MOST_OF_WHOLE, whole_seconds
 from opweave.compiler.traced.made import users_line
 from opweave.opcodes.errors import OpweaveWarning, TraceError
 from opweave.runtime.calls.building import costs
 
+# Loops whose operations take NumPy less than this run in C on one core; others in parts, on all.
+ROLLED = 2e-3
+# Kernels of a whole; fewer cost too little for its lines outside of loops to be left to NumPy.
+MANY_KERNELS = 12
 REMEDY = "fuse one round of it, or repeat it by ow.repeat"
 
 
 class TooLongError(TraceError):
     """All kernels of a function would compile for long; line by line it is done before."""
+
+
+class RoundsError(TooLongError):
+    """A function is a whole of many short kernels, where C may run its loops at once."""
 
 
 class Loop(NamedTuple):
@@ -47,6 +57,22 @@ def too_long(lowered: Lowered, extents: Extents, name: str, fn: Callable[..., An
         f"{name}: {len(found)} different kernels, which compile for some {seconds:.0f} s, most of "
         f"that for {_place(spent, getattr(fn, '__code__', None))}"
     )
+
+
+def check_rounds(found: Specialised, name: str) -> None:
+    """Ask that loops run in C where a whole would start many kernels of short operations.
+
+    Raises:
+        RoundsError: it would.
+    """
+    kernels = len(found.lowered.schedule.groups)
+    if kernels < MANY_KERNELS:
+        return
+    seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
+    if seconds < ROLLED:
+        error = RoundsError(f"{name}: {kernels} kernels of short operations")
+        error.mean_seconds = seconds
+        raise error
 
 
 def warn(text: str) -> None:

@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from opweave._functions.budget import TooLongError, warn
+from opweave._functions.budget import ROLLED, TooLongError, warn
 from opweave._functions.calls import Ready
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
-from opweave._functions.preparing import Preparing
+from opweave._functions.preparing import Preparing, is_on_gpu
+from opweave._functions.rolled import Loops
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.pace import IN_PARTS
@@ -40,9 +41,11 @@ MOST_PLAIN = 256
 class ByNumPy(Exception):
     """The plain function has to run; the text says why, and ``once`` for what it is told once."""
 
-    def __init__(self, why: str, once: Any = None):
+    def __init__(self, why: str, once: Any = None, rolled: Any = None):
+        """``rolled``: the kinds of a call whose loops C may run; it is told of if none does."""
         super().__init__(why)
         self.once = why if once is None else once
+        self.rolled = rolled
 
 
 class Fallback:
@@ -61,11 +64,14 @@ class Fallback:
         self._plain: dict[Any, tuple[str, Any]] = {}  # kinds of calls that NumPy runs, and why
         self._warned = self._told_of_costs = False
         self.told: set[Any] = set()
+        self.loops = Loops(given)
+        preparing.may_roll = self._may_roll
 
     def restart(self, parts: Parts) -> None:
         """Other parts from now on, whose calls may be traced in vain again."""
         self._parts = parts
         self._plain.clear()
+        self.loops.clear()
         self._warned = False
 
     def prepare_or_not(self, call: Call) -> Ready | None:
@@ -77,6 +83,8 @@ class Fallback:
         if self._preparing.options.fullgraph:
             return self._prepare_whole(call)
         reasons = self._parts.reasons
+        if self.loops.known.get(kinds := self._parts.kinds(call)) is not None:
+            raise ByNumPy("", rolled=kinds)
         try:
             if self._plain and (told := self.left_to_numpy(call)) is not None:
                 raise ByNumPy(*told)
@@ -97,6 +105,7 @@ class Fallback:
 
         Behind a write an error is no reason against parts, where what comes before is written.
         """
+        self._rolled(call, error)
         is_refusal = isinstance(error, BREAKS)
         if isinstance(error, RecompileError):
             self._without_parts(call, error)
@@ -111,6 +120,25 @@ class Fallback:
             raise ByNumPy(why, type(error).__name__) from None
         else:
             raise error
+
+    def _rolled(self, call: Call, error: Exception) -> None:
+        """Leave a call to C where a loop is why it is no whole.
+
+        Raises:
+            ByNumPy: as long as no call of its kinds has shown that none of its loops can be.
+        """
+        if not isinstance(error, BREAKS) or not self._may_roll(call):
+            return
+        seconds = error.mean_seconds
+        if seconds < ROLLED if seconds is not None else self.loops.was_in(error):
+            raise ByNumPy(why_numpy(error), rolled=self._parts.kinds(call)) from None
+
+    def _may_roll(self, call: Call) -> bool:
+        """Whether C may run a call's loops, as far as is known."""
+        options = self._preparing.options
+        if not options.fused or options.toggles or options.fast or is_on_gpu(call):
+            return False
+        return self._parts.kinds(call) not in self.loops.known and self.loops.has_any()
 
     def _prepare_whole(self, call: Call) -> Ready:
         """Prepare a call; an error of code in C that was given a stand-in becomes a refusal.
@@ -238,10 +266,25 @@ class Fallback:
         found = explain_parts(self._signature.name, ran, why)
         return found.with_notes([n for t in self._parts.traces(ran) for n in notes_of(t)])
 
-    def plainly(self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None) -> Any:
-        """Run the user's own function, by NumPy; ``why`` is told once, as a warning."""
-        result = self.given(*args, **kwargs)
-        if why is not None and once not in self.told:
+    def plainly(
+        self,
+        args: Any,
+        kwargs: Any,
+        out: Any,
+        why: str | None,
+        once: Any = None,
+        rolled: Any = None,
+    ) -> Any:
+        """Run the user's own function, by NumPy; ``why`` is told once, as a warning.
+
+        C runs its loops where it can, for a call whose kinds are ``rolled``.
+        """
+        if rolled is None:
+            result = self.given(*args, **kwargs)
+        else:
+            result = self.loops.run(rolled, args, kwargs)
+            why = why if self.loops.known.get(rolled) is None else None
+        if why and once not in self.told:
             self.told.add(once)
             warnings.warn(
                 f"{self._signature.name} runs by NumPy, not fused: {why}",

@@ -150,8 +150,8 @@ class Fused(LikeGiven):
                 return through_gpu(self, self._preparing, call, out)
             return self.called(call, out)
         except ByNumPy as error:  # raised before anything was computed
-            why, once = str(error), error.once
-        return self.fallback.plainly(args, kwargs, out, why, once)
+            why, once, rolled = str(error), error.once, error.rolled
+        return self.fallback.plainly(args, kwargs, out, why, once, rolled)
 
     def _inside(self, args: Any, kwargs: Any, out: Any) -> Any:
         """Inside another function the plain function is called, with the very objects given."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from opweave._functions.arguments import Signature
-from opweave._functions.budget import TooLongError, too_long, warn
+from opweave._functions.budget import TooLongError, check_rounds, too_long, warn
 from opweave._functions.calls import Calls, Ready, Writing
 from opweave._functions.layout import Call
 from opweave._functions.states import asked_for, tell_of_errors
@@ -35,6 +35,7 @@ class Preparing:
         calls: those that are prepared.
         lock: held while one is.
         check: refuses what a call was lowered to, if it is given.
+        may_roll: whether C may run the loops of a call, which then is no whole.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Preparing:
         self.specialised = Specialisations(fn, options, array_type)
         self.calls = Calls(signature)
         self.lock = locks.rlock()
+        self.may_roll: Callable[[Call], bool] = lambda _: False
         self._told_of_errors = self._told_of_costs = False
 
     def forget(self) -> None:
@@ -84,6 +86,8 @@ class Preparing:
         device, executor = self.executor(given, on_gpu)
         found = self.found_for(call, device, config.recompile_limit)
         self.check_length(found, or_parts)
+        if or_parts and self.may_roll(call):
+            check_rounds(found, self.signature.name)
         if self.check is not None:
             self.check(found)
         constants = constants_of(found, on_gpu)

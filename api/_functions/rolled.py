@@ -12,7 +12,7 @@ from typing import Any
 from opweave.compiler.loops.kinds import kinds_of
 from opweave.compiler.loops.lowering import Lowering, read_in, stored_in
 from opweave.compiler.loops.source import code_of, tree_of
-from opweave.compiler.loops.values import NoLoopError
+from opweave.compiler.loops.values import EitherError, NoLoopError
 from opweave.opcodes.errors import CompileError, NoCompilerError
 from opweave.runtime.host.loops import HostLoop, NotServedError
 
@@ -29,6 +29,9 @@ NEVER = (
 SEES_NAMES = frozenset(("locals", "vars", "eval", "exec", "globals", "dir"))
 
 
+Place = tuple[int, int]  # line and column
+
+
 @dataclass
 class Site:
     """A loop of a function.
@@ -36,20 +39,23 @@ class Site:
     Attributes:
         node: its syntax tree.
         results: the names that it assigns to and that are read elsewhere in the function.
+        names: what it reads.
         compiled: how often it ran in C; ``left``: why it did not, where it did not.
     """
 
     function: FunctionType
     node: ast.For | ast.While
     results: tuple[str, ...]
+    names: tuple[str, ...] = ()
     unbound: object = field(default_factory=object)
     compiled: int = 0
     left: str = ""
     _known: dict[Any, HostLoop | None] = field(default_factory=dict)
 
-    def run(self, names: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    def run(self, names: dict[str, Any]) -> tuple[Any, ...] | None:
         """What the names of its results hold afterwards; None where Python has to run it."""
-        values = {name: names[name] for name in sorted(read_in(self.node)) if name in names}
+        values = {name: names[name] for name in self.names if name in names}
+        names.clear()  # a frame keeps what locals() has found, and arrays of the loop would stay
         key = kinds_of(values)
         if key not in self._known:
             if len(self._known) >= MOST_KINDS:
@@ -58,20 +64,29 @@ class Site:
         found = self._known[key]
         if found is None or not all(asked.holds for asked in found.lowered.asked):
             return None
+        self.compiled += 1
         try:
             made = found(values)
         except NotServedError:
+            self.compiled -= 1
             self.left = self.left or "arrays that share memory, or of other extents"
             return None
-        self.compiled += 1
         if made is None:
             return (self.unbound,) * len(self.results)
-        left = dict(zip((name for name, _ in found.lowered.results), made, strict=True))
+        left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
         return tuple(left.get(name, self.unbound) for name in self.results)
 
     def _lowered(self, values: Mapping[str, Any]) -> HostLoop | None:
+        either: frozenset[str] = frozenset()
         try:
-            return HostLoop(Lowering(self.function, values).lowered(self.node, self.results))
+            while True:
+                try:
+                    lowering = Lowering(self.function, values, either)
+                    return HostLoop(lowering.lowered(self.node, self.results))
+                except EitherError as error:
+                    if error.name in either:
+                        raise
+                    either |= {error.name}
         except (NoLoopError, CompileError, NoCompilerError) as error:
             self.left = str(error)
             return None
@@ -84,35 +99,59 @@ class Rolled:
         sites: its loops, those within others too.
     """
 
-    def __init__(self, function: FunctionType):
-        """
+    def __init__(self, function: FunctionType, but: frozenset[Place] = frozenset()):
+        """``but``: the loops that are left to Python.
+
         Raises:
             NoLoopError: there is no source, or no loop.
         """
         tree = tree_of(function)
         if any(isinstance(n, ast.Name) and n.id in SEES_NAMES for n in ast.walk(tree)):
             raise NoLoopError(f"{function.__name__} sees its own names")
+        self.function, self.but = function, but
         self.sites: list[Site] = []
-        made = _Rewriter(function, tree, self.sites).visit(copy.deepcopy(tree))
+        made = _Rewriter(function, tree, self.sites, but).visit(copy.deepcopy(tree))
         if not self.sites:
             raise NoLoopError(f"{function.__name__} has no loop")
         code = _with_sites(code_of(made, function), self.sites)
-        self.run = FunctionType(
+        self._run = FunctionType(
             code, function.__globals__, function.__name__, function.__defaults__,
             function.__closure__,
         )  # fmt: skip
-        self.run.__kwdefaults__ = function.__kwdefaults__
+        self._run.__kwdefaults__ = function.__kwdefaults__  # as it is: what changes it is seen
 
-    def calls(self) -> int:
-        """How often a loop ran in C."""
-        return sum(site.compiled for site in self.sites)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run(*args, **kwargs)
+
+    @property
+    def ran(self) -> bool:
+        """Whether a loop ran in C."""
+        return any(site.compiled for site in self.sites)
+
+    def settled(self) -> Rolled:
+        """The same without the loops that were left to Python: to ask them costs a call."""
+        refused = {place_of(s.node) for s in self.sites if s.left and not s.compiled}
+        if not refused or not self.ran:
+            return self
+        return Rolled(self.function, self.but | refused)
+
+
+def place_of(node: ast.stmt) -> Place:
+    """Where a loop stands."""
+    return node.lineno, node.col_offset
 
 
 class _Rewriter(ast.NodeTransformer):
     """Puts a call of its site before each loop: the loop itself runs where that leaves it."""
 
-    def __init__(self, function: FunctionType, tree: ast.FunctionDef, sites: list[Site]):
-        self.function, self.tree, self.sites = function, tree, sites
+    def __init__(
+        self,
+        function: FunctionType,
+        tree: ast.FunctionDef,
+        sites: list[Site],
+        but: frozenset[Place],
+    ):
+        self.function, self.sites, self.but = function, sites, but
         self.read = _counted(tree)
         self.cells = set(function.__code__.co_cellvars)
 
@@ -125,18 +164,22 @@ class _Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         return self.generic_visit(node) if node.name == self.function.__name__ else node
 
-    def visit_Lambda(self, node: ast.Lambda) -> Any:
+    def _untouched(self, node: ast.AST) -> ast.AST:
+        """Behind an error in it somebody may go on, with what names held where it was raised."""
         return node
+
+    visit_Try = visit_TryStar = visit_With = visit_Lambda = _untouched
 
     def _loop(self, node: ast.For | ast.While) -> Any:
         plain = copy.deepcopy(node)
         self.generic_visit(node)
-        if any(isinstance(n, NEVER) for n in ast.walk(plain)) or self.cells & stored_in(plain):
+        never = any(isinstance(n, NEVER) for n in ast.walk(plain))
+        if never or self.cells & stored_in(plain) or place_of(plain) in self.but:
             return node
         own = _counted(plain)
         stored = sorted(stored_in(plain))
         results = tuple(n for n in stored if self.read.get(n, 0) > own.get(n, 0))
-        site = Site(self.function, plain, results)
+        site = Site(self.function, plain, results, tuple(sorted(read_in(plain))))
         self.sites.append(site)
         return _called(_constant_of(len(self.sites) - 1), node, results)
 
@@ -180,7 +223,78 @@ def _called(site: str, node: ast.stmt, results: Sequence[str]) -> list[ast.stmt]
 def _with_sites(code: CodeType, sites: Sequence[Site]) -> CodeType:
     """The code with the sites where their texts stand."""
     by_text: dict[Any, Callable[..., Any]] = {_constant_of(n): s for n, s in enumerate(sites)}
-    constants = tuple(
-        by_text.get(c, c) if isinstance(c, str) else c for c in code.co_consts
-    )
+    constants = tuple(by_text.get(c, c) if isinstance(c, str) else c for c in code.co_consts)
     return code.replace(co_consts=constants)
+
+
+class Loops:
+    """What becomes of a function's loops, by the kinds of its calls.
+
+    Attributes:
+        known: of calls that were rolled, how they run; None where no loop could be.
+    """
+
+    def __init__(self, given: Callable[..., Any]):
+        self._given = given
+        self._first: Rolled | None = None
+        self._asked = False
+        self._was: tuple[Any, ...] = (None, None, None)
+        self.known: dict[Any, Rolled | None] = {}
+
+    def clear(self) -> None:
+        self.known.clear()
+        self._asked, self._first = False, None
+
+    def has_any(self) -> bool:
+        """Whether the function has a loop that might run in C."""
+        if not self._asked:
+            self._asked = True
+            if type(self._given) is FunctionType:
+                try:
+                    self._first = Rolled(self._given)
+                except NoLoopError:
+                    self._first = None
+        return self._first is not None
+
+    def run(self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run a call; the first of its kinds finds out which loops can be in C."""
+        self._look()
+        found = self.known.get(kinds)
+        if found is not None:
+            return found(*args, **kwargs)
+        rolled = Rolled(self._given)
+        try:
+            return rolled(*args, **kwargs)
+        finally:
+            if len(self.known) >= MOST_KINDS:
+                self.known.clear()
+            self.known[kinds] = rolled.settled() if rolled.ran else None
+
+    def _look(self) -> None:
+        """Forget all where the function is not what it was."""
+        given = self._given
+        now = given.__code__, given.__defaults__, given.__kwdefaults__
+        if any(a is not b for a, b in zip(now, self._was, strict=True)):
+            self.clear()
+            self._was = now
+
+    def lines(self) -> frozenset[int]:
+        """The lines of loops."""
+        sites = self._first.sites if self._first else ()
+        return frozenset(
+            line
+            for site in sites
+            for line in range(site.node.lineno, (site.node.end_lineno or 0) + 1)
+        )
+
+    def was_in(self, error: BaseException) -> bool:
+        """Whether an error was raised in one of its loops."""
+        code, lines, found = self._given.__code__, self.lines(), 0
+        trace = error.__traceback__
+        while trace is not None:
+            own = trace.tb_frame.f_code
+            same = own.co_filename, own.co_name, own.co_firstlineno
+            if same == (code.co_filename, code.co_name, code.co_firstlineno):
+                found = trace.tb_lineno
+            trace = trace.tb_next
+        return found in lines

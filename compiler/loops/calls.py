@@ -15,7 +15,7 @@ from opweave.compiler.loops.elementwise import Array, Computed, bounds_of
 from opweave.compiler.loops.expressions import as_computed, extent
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.source import tree_of
-from opweave.compiler.loops.statements import DEEPEST, Env, Statements, joined
+from opweave.compiler.loops.statements import DEEPEST, Env, Statements
 from opweave.compiler.loops.values import (
     Constant,
     Counted,
@@ -318,9 +318,9 @@ def _bool(self: Calls, x: Held) -> Held:
 def _reduction(name: str) -> Callable[..., Held]:
     def reduce(self: Calls, a: Held, axis: Held = Constant(None)) -> Held:
         array = as_computed(a)
-        if isinstance(array, Number) or array.rank != 1:
-            raise NoLoopError(f"{name} of other than one dimension")
-        if not (isinstance(axis, Constant) or getattr(axis, "known", None) in (0, -1)):
+        if isinstance(array, Number):
+            raise NoLoopError(f"{name} of a number")
+        if not isinstance(axis, Constant) and (array.rank > 1 or axis.known not in (0, -1)):
             raise NoLoopError(f"{name} along an axis")
         return self.reduced(name, array)
 
@@ -427,4 +427,4 @@ _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
 # By identity: what a user defines under the same name is another function.
 FUNCTIONS: Mapping[int, Callable[..., Held]] = {id(f): handler for f, handler in _BY_FUNCTION}
 
-__all__ = ["Calls", "Env", "joined"]
+__all__ = ["Calls", "Env"]

@@ -10,7 +10,7 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.literals import c_literal
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.kernel_parts import Reduction
-from opweave.compiler.loops.numbers import Numbers
+from opweave.compiler.loops.numbers import Numbers, check_exact
 from opweave.compiler.loops.text import Text
 from opweave.compiler.loops.values import (
     C_TYPES,
@@ -27,7 +27,7 @@ from opweave.compiler.loops.values import (
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.core import Operator
-from opweave.opcodes.dtypes import BOOL, DType
+from opweave.opcodes.dtypes import BOOL, F64, DType
 from opweave.opcodes.errors import OpweaveError
 
 Array = View | Elements
@@ -58,6 +58,9 @@ class Elementwise:
         given = operator.plain_attrs(attrs)
         frozen = tuple(sorted({n: given.get(n, v) for n, v in operator.attrs}.items()))
         types = tuple(map(type_of, operands))
+        if any(isinstance(o, Number) and o.maybe for o in operands):
+            if not set(types) <= {F64, BOOL, int, float}:
+                raise NoLoopError(f"{name} of a float of Python or of NumPy")
         try:
             loop, results = operator.type_rule(types, frozen)
         except OpweaveError as error:
@@ -123,8 +126,12 @@ class Elementwise:
             if number.low < low or number.high > high:
                 outside = f"{number.text} < {low}LL || {number.text} > {high}LL"
                 self.numbers.fault(outside, "LOOP_OUT_OF_RANGE", number.text)
+        elif number.type is int:
+            check_exact(number)
+        if dtype.round:
+            raise NoLoopError(f"a number of Python that changes, as {dtype}")
         text = f"({dtype.register}){number.text}" if C_TYPES[number.type] != dtype.register else ""
-        return (f"{dtype.round}({text or number.text})" if dtype.round else text) or number.text
+        return text or number.text
 
     def cast(self, text: str, source: DType, target: DType) -> str:
         """C text of a register of one dtype as one of another."""
@@ -134,7 +141,12 @@ class Elementwise:
         return self._registers(OPERATORS["cast"], [source], target, attrs, [text])
 
     def _registers(
-        self, operator: Operator, loop: Sequence[DType], result: DType, attrs: Any, texts: list[str]
+        self,
+        operator: Operator,
+        loop: Sequence[DType],
+        result: DType,
+        attrs: Any,
+        texts: list[str],
     ) -> str:
         """An operator over registers: its lines, and the name of its result."""
         operands = tuple(Value(n, dtype, ()) for n, dtype in enumerate(loop))
@@ -177,7 +189,7 @@ class Elementwise:
                 wrong = f"{found.text} != {size.text} && {found.text} != 1 && {size.text} != 1"
                 self.numbers.fault(wrong, "LOOP_SHAPES", found.text, size.text)
                 value = f"{found.text} == 1 ? {size.text} : {found.text}"
-                found = Size.of(self.text.named("int64", value, "n_"))
+                found = Size.of(self.text.named("int64", value, "n"))
         return found
 
     def store(self, target: View, value: Computed) -> None:
@@ -282,26 +294,54 @@ class Elementwise:
         given = operator.plain_attrs(attrs)
         frozen = tuple(sorted({n: given.get(n, v) for n, v in operator.attrs}.items()))
         loop, results = operator.type_rule((operand.dtype,), frozen)
-        if operand.rank != 1 or len(results) != 1 or operator.toggles:
-            raise NoLoopError(f"{name} of {operand.rank} dimensions")
+        if not operand.rank or len(results) != 1 or operator.toggles:
+            raise NoLoopError(f"{name} of a number")
         taken, result = loop[0], results[0]
+        count, place_of = self._flat(operand)
         if operator.needs_nonempty:
-            self.numbers.fault(f"{operand.sizes[0].text} == 0", "LOOP_EMPTY")
+            self.numbers.fault(f"{count} == 0", "LOOP_EMPTY")
         node = Node(operator, (Value(0, taken, ()),), (Value(1, result, ()),), frozen)
         k, x = self.text.fresh("k"), self.text.fresh("v")
         found = bind_reduction(Origin(node, 0), x, "row", "")
         acc, name = found.ctype, self.text.fresh("v")
-        head = f"const {acc} {name} = row_of<{acc}>({operand.sizes[0].text}, {found.identity}, "
-        with self.text.block(f"{head}[&](int64 {k}, {acc}& row_acc)", f"}}, []({acc} x, {acc} y) "):
-            text = self.cast(self.element(operand, [k]), operand.dtype, taken)
+        head = f"const {acc} {name} = row_of<{acc}>({count}, {found.identity}, "
+        with self.text.block(
+            f"{head}[&](int64 {k}, {acc}& row_acc)", f"}}, []({acc} x, {acc} y) "
+        ):
+            text = self.cast(place_of(k), operand.dtype, taken)
             self.text.add(f"const {taken.register} {x} = {text};")
             self.text.add(found.accumulate.text)
         self.text.lines[-1] += f"{{ return {found.joined('x', 'y')}; }});"
         self.functions |= dict.fromkeys(f for f in functions_of(found) if f)
-        self.text.add(f"LOOP_TICK({operand.sizes[0].text});")
+        self.text.add(f"LOOP_TICK({count});")
         if (text := found.result(name)) != name:
             name = self.text.named(result.register, text)
         return Number(result, name, *bounds_of(result))
+
+    def _flat(self, operand: Array) -> tuple[str, Callable[[str], str]]:
+        """How many elements there are, and the text of each by its place among all of them."""
+        longer = [s for s in operand.sizes if not s.is_one]
+        count = " * ".join(s.factor for s in longer) or "1"
+        if len(longer) == 1:
+            axis = operand.sizes.index(longer[0])
+            return count, lambda k: self.element(
+                operand, ["0"] * axis + [k, *self._rest(operand, axis)]
+            )
+        return count, lambda k: self.element(operand, self._places(operand.sizes, k))
+
+    def _rest(self, operand: Array, axis: int) -> list[str]:
+        return ["0"] * (operand.rank - axis - 1)
+
+    def _places(self, sizes: Sequence[Size], k: str) -> list[str]:
+        """The places along all axes of the element that is the k-th, row by row."""
+        found: list[str] = []
+        for size in reversed(sizes):
+            if size.is_one:
+                found.append("0")
+                continue
+            found.append(self.text.named("int64", f"{k} % {size.factor}", "i"))
+            k = self.text.named("int64", f"{k} / {size.factor}", "i")
+        return found[::-1]
 
 
 def type_of(operand: Held) -> Any:

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.loops.elementwise import Computed, Elementwise, bounds_of
+from opweave.compiler.loops.elementwise import Computed, Elementwise, bounds_of, type_of
 from opweave.compiler.loops.facts import Facts
 from opweave.compiler.loops.indexing import Indexing, Item, Slice
-from opweave.compiler.loops.numbers import BINARY, COMPARED, Numbers, literal
+from opweave.compiler.loops.numbers import BINARY, COMPARED, SIGNS, Numbers, literal
 from opweave.compiler.loops.text import Text
 from opweave.compiler.loops.values import (
     Constant,
+    EitherError,
     Elements,
     Held,
+    Mixed,
     NoLoopError,
     Number,
     Several,
     Size,
     View,
 )
-from opweave.opcodes.dtypes import BOOL, DType
+from opweave.opcodes.dtypes import BOOL, F32, F64, DType
 
 # ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
 POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
@@ -48,6 +50,7 @@ class Expressions(Elementwise):
         text = Text()
         super().__init__(text, Numbers(text, outside))
         self.env: dict[str, Held] = {}
+        self.prefix = ""  # of variables: those of a function that is called have one
         self.facts = Facts()
         self.indexing = Indexing(text, self.numbers, self.facts, require)
         self.resolve = resolve
@@ -112,9 +115,26 @@ class Expressions(Elementwise):
             return self.numbers.binary(op, a, b)
         if op not in BINARY:
             raise NoLoopError(f"{op.__name__} inside a loop")
+        if any(isinstance(o, Number) and o.maybe for o in (a, b)):
+            return self._of_either(op, a, b)
         if op is ast.Pow:
             return self._power(a, b)
         return self.apply(BINARY[op][0], a, b)
+
+    def _of_either(self, op: type[ast.operator], a: Computed, b: Computed) -> Held:
+        """Arithmetic of a float of Python or of NumPy."""
+        if any(is_strong(o) for o in (a, b)):
+            return self.binary(op, settled(a), settled(b))
+        if op not in SIGNS or not isinstance(a, Number) or not isinstance(b, Number):
+            raise NoLoopError(f"{op.__name__} of a float of Python or of NumPy")
+        if any(not o.is_python and not o.maybe for o in (a, b)):
+            raise NoLoopError(f"{op.__name__} of a float of Python or of NumPy")
+        said = " || ".join(o.maybe for o in (a, b) if o.maybe)
+        x, y = (o if o.maybe else self.numbers.as_float(o) for o in (a, b))
+        if op is ast.Div:
+            self.numbers.fault(f"!({said}) && {y.text} == 0", "LOOP_ZERO_DIVISION")
+        text = self.text.named("double", f"{x.text} {SIGNS[op]} {y.text}")
+        return Number(F64, text, maybe=self.text.named("bool", said))
 
     def _power(self, a: Computed, b: Computed) -> Held:
         """A power; arrays take some exponents through another ufunc, numbers do not."""
@@ -125,6 +145,9 @@ class Expressions(Elementwise):
             is_float = isinstance(dtype, DType) and dtype.kind in "fc"
             if (short := POWERS.get(exponent)) and (is_float or is_square):
                 return self.apply(short, a)
+        whole = [getattr(type_of(o), "kind", "i") in "iub" for o in (a, b)]
+        if all(whole) and not (type(exponent) is int and exponent >= 0):
+            raise NoLoopError("a power of integers that may be negative")
         return self.apply("power", a, b)
 
     def compare(self, op: type[ast.cmpop], a: Held, b: Held) -> Held:
@@ -143,6 +166,13 @@ class Expressions(Elementwise):
             raise NoLoopError(f"{op.__name__} inside a loop")
         if isinstance(a, Number) and isinstance(b, Number) and a.is_python and b.is_python:
             return self.numbers.compared(op, a, b)
+        maybe = [o.maybe for o in (a, b) if isinstance(o, Number) and o.maybe]
+        if maybe and not any(is_strong(o) for o in (a, b)):
+            found = self.compare(op, settled(a), settled(b))
+            assert isinstance(found, Number)
+            return replace(found, maybe=" || ".join(maybe))
+        _check_compared(a, b)
+        _check_compared(b, a)
         return self.apply(COMPARED[op][0], a, b)
 
     def product(self, a: Held, b: Held) -> Held:
@@ -157,6 +187,8 @@ class Expressions(Elementwise):
             b = replace(b, sizes=a.sizes)
         product = self.apply("multiply", a, b)
         assert isinstance(product, Elements)
+        if product.dtype not in (F32, F64):
+            raise NoLoopError(f"a product of {product.dtype}")
         return self.reduced("sum", product)
 
     def items(self, node: ast.expr) -> list[Item]:
@@ -187,6 +219,29 @@ class Expressions(Elementwise):
         return Slice(start, stop, by)
 
 
+def is_strong(operand: Computed) -> bool:
+    """Of an operand that makes NumPy's float64 of either float."""
+    dtype = operand.type if isinstance(operand, Number) else operand.dtype
+    return dtype is F64 and not getattr(operand, "maybe", "")
+
+
+def settled(operand: Computed) -> Computed:
+    """A float of which it does not matter whose it is."""
+    return replace(operand, maybe="") if isinstance(operand, Number) else operand
+
+
+def _check_compared(a: Computed, b: Computed) -> None:
+    """Refuse an integer of Python that the type of the other operand may not hold.
+
+    NumPy compares it all the same.
+    """
+    if isinstance(a, Number) and a.type is int:
+        dtype = b.type if isinstance(b, Number) else b.dtype
+        _, low, high = bounds_of(dtype)
+        if getattr(dtype, "kind", "") in "iub" and not low <= a.low <= a.high <= high:
+            raise NoLoopError(f"a comparison of {dtype} with an integer that it may not hold")
+
+
 def as_computed(held: Held) -> Computed:
     """A number or an array; anything else has no arithmetic."""
     if isinstance(held, Number | View | Elements):
@@ -204,7 +259,9 @@ def _constant(self: Expressions, node: ast.Constant) -> Held:
 
 def _name(self: Expressions, node: ast.Name) -> Held:
     if node.id in self.env:
-        return self.env[node.id]
+        if isinstance(held := self.env[node.id], Mixed):
+            raise EitherError(self.prefix + node.id)
+        return held
     found = self.resolve(node.id)
     return literal(found) if type(found) in (bool, int, float) else Constant(found)
 
@@ -221,6 +278,10 @@ def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
             return literal(not truth.known)
         return Number(bool, f"!{truth.text}", low=0, high=1)
     operand = self.computed(node.operand)
+    if isinstance(operand, Number) and operand.maybe:
+        if not isinstance(node.op, ast.USub):
+            raise NoLoopError("an operator of a float of Python or of NumPy")
+        return replace(operand, text=self.text.named("double", f"-{operand.text}"))
     if isinstance(operand, Number) and operand.is_python:
         return self.numbers.unary(type(node.op), operand)
     return self.apply(UNARY[type(node.op)], operand)
@@ -230,18 +291,19 @@ def _compare(self: Expressions, node: ast.Compare) -> Held:
     if len(node.ops) == 1:
         left = self.value(node.left)
         return self.compare(type(node.ops[0]), left, self.value(node.comparators[0]))
-    left, parts = self.value(node.left), list[ast.expr]()
-    if not isinstance(left, Number):
-        raise NoLoopError("a chain of comparisons of arrays")
-    truths: list[Held] = []
+    left = self.value(node.left)
+    truths: list[Number] = []
     for op, right in zip(node.ops, node.comparators, strict=True):
         if not isinstance(right, ast.Name | ast.Constant) and right is not node.comparators[-1]:
             raise NoLoopError("a chain of comparisons of what is computed")
         other = self.value(right)
-        truths.append(self.compare(type(op), left, other))
+        truth = self.compare(type(op), left, other)
+        if not isinstance(truth, Number) or (truths and truth.type != truths[0].type):
+            raise NoLoopError("a chain of comparisons of arrays, or of several types")
+        truths.append(truth)
         left = other
-    assert not parts
-    return self._joined(truths, "&&")
+    text = " && ".join(truth.text for truth in truths)
+    return Number(truths[0].type, f"({text})", low=0, high=1)
 
 
 def _bool(self: Expressions, node: ast.BoolOp) -> Held:
@@ -368,11 +430,3 @@ EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
     ast.Tuple: _tuple,
     ast.Call: _call,
 }
-
-
-def known_items(items: Sequence[Held]) -> list[Number]:
-    """Numbers of a tuple."""
-    found = [item for item in items if isinstance(item, Number)]
-    if len(found) != len(items):
-        raise NoLoopError("a tuple of other things than numbers")
-    return found

@@ -102,7 +102,7 @@ class Indexing:
                 return place
         elif index.low < 0 and not self.facts.is_least(place):
             text = f"{place.text} < 0 ? {place.plus(size).text} : {place.text}"
-            place = Size.of(self.text.named("int64", text, "i_"))
+            place = Size.of(self.text.named("int64", text, "i"))
         if not (self.facts.is_below(place, size) or self._is_inside(index, size)):
             found = f"(uint64)({place.text}) >= (uint64)({size.text})"
             asked = self.size_of(index).text
@@ -111,7 +111,9 @@ class Indexing:
 
     def _is_inside(self, index: Number, size: Size) -> bool:
         """Whether a known index has an element in every call that is served."""
-        return index.known is not None and index.known >= 0 and self._is_least(size, index.known + 1)
+        return (
+            index.known is not None and index.known >= 0 and self._is_least(size, index.known + 1)
+        )
 
     def _part(self, part: Slice, size: Size) -> tuple[Size, Size, int]:
         """First place, number of elements and step of a slice."""
@@ -122,7 +124,7 @@ class Indexing:
         length = end.plus(first, -1)
         if not self._is_least(length):
             text = length.text
-            length = Size.of(self.text.named("int64", f"at_least_0({text})", "n_"))
+            length = Size.of(self.text.named("int64", f"at_least_0({text})", "n"))
             self.facts.learn(length.text, Size.of(0))
         return first, length, 1
 
@@ -141,28 +143,27 @@ class Indexing:
             if self._is_least(size.plus(place, -1)):
                 return place
         found = f"slice_bound({self.size_of(bound).text}, {size.text}, 0, {size.text})"
-        name = self.text.named("int64", found, "i_")
+        name = self.text.named("int64", found, "i")
         self.facts.learn(name, Size.of(0), size)
         return Size.of(name)
 
     def _stepped(self, part: Slice, size: Size) -> tuple[Size, Size]:
         """First place and number of elements, where the step is not 1."""
         step, last = part.step, size.plus(-1)
-        low, high = (Size.of(0), size) if step > 0 else (Size.of(-1), last)
         if part.start is None and part.stop is None and step == -1:
             return last, size
+        low, high = (Size.of(0), size) if step > 0 else (Size.of(-1), last)
+        defaults = (low, high) if step > 0 else (high, low)
         ends = []
-        for bound, default in ((part.start, low if step > 0 else high), (part.stop, high)):
+        for bound, default in zip((part.start, part.stop), defaults, strict=True):
             if bound is None:
-                ends.append(default if bound is not part.stop or step > 0 else low)
+                ends.append(default)
                 continue
             place = self.size_of(bound).text
             text = f"slice_bound({place}, {size.text}, {low.text}, {high.text})"
-            ends.append(Size.of(self.text.named("int64", text, "i_")))
-        if part.stop is None:
-            ends[1] = high if step > 0 else low
+            ends.append(Size.of(self.text.named("int64", text, "i")))
         length = f"slice_length({ends[0].text}, {ends[1].text}, {step})"
-        name = self.text.named("int64", length, "n_")
+        name = self.text.named("int64", length, "n")
         self.facts.learn(name, Size.of(0), size)
         return ends[0], Size.of(name)
 

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from types import FunctionType, ModuleType
+from types import BuiltinMethodType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,9 @@ from opweave.compiler.loops.elementwise import bounds_of, dense_strides
 from opweave.compiler.loops.values import (
     LONGEST,
     Constant,
+    EitherError,
     Held,
+    Mixed,
     NoLoopError,
     Number,
     NumberType,
@@ -29,6 +31,8 @@ from opweave.compiler.loops.values import (
 # Python's integers that a call gives may be so large.
 LARGEST_GIVEN = 1 << 40
 FUNCTION = "loop"
+# Attributes of a function of the user's that say what it does.
+OWN = ("__code__", "__defaults__")
 
 
 class Parameter(NamedTuple):
@@ -65,7 +69,25 @@ class Asked(NamedTuple):
             return False
         if type(self.value) in (bool, int, float, str):
             return type(found) is type(self.value) and found == self.value
+        if isinstance(self.value, BuiltinMethodType):  # np.add.outer is made anew at each look
+            return bool(found == self.value)
         return found is self.value
+
+
+class Result(NamedTuple):
+    """What a name holds behind the loop: so many words.
+
+    Attributes:
+        type: of a number, or of an array's elements.
+        words: one of a number; two of a float of Python or of NumPy, the second says which; of an
+            array the address of memory that is the caller's now, and its extents.
+        rank: of an array, else -1.
+    """
+
+    name: str
+    type: NumberType
+    words: tuple[str, ...]
+    rank: int = -1
 
 
 @dataclass(frozen=True)
@@ -75,7 +97,7 @@ class Lowered:
     Attributes:
         source: text of the function ``loop``.
         parameters: what it gets.
-        results: the names of Python that it leaves, with their types.
+        results: what it leaves to names of Python.
         written: the arrays that it writes to.
         required: least values of sums of extents, as code, for which it was made.
         asked: what it read of modules and globals.
@@ -83,7 +105,7 @@ class Lowered:
 
     source: str
     parameters: tuple[Parameter, ...]
-    results: tuple[tuple[str, NumberType], ...]
+    results: tuple[Result, ...]
     written: frozenset[str]
     required: tuple[tuple[Size, int], ...]
     asked: tuple[Asked, ...]
@@ -114,11 +136,17 @@ class Given:
 class Lowering(Calls):
     """Lowers one loop."""
 
-    def __init__(self, function: FunctionType, values: Mapping[str, Any]):
+    def __init__(
+        self,
+        function: FunctionType,
+        values: Mapping[str, Any],
+        either: frozenset[str] = frozenset(),
+    ):
+        self.asked: dict[tuple[int, str], Asked] = {}
         super().__init__(self.resolver(function), self._outside, self._require)
+        self.either = either
         self.call = Given(values)
         self.parameters: list[Parameter] = []
-        self.asked: dict[tuple[int, str], Asked] = {}
         self.required: dict[tuple[Size, int], None] = {}
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
@@ -135,8 +163,9 @@ class Lowering(Calls):
         changed = stored_in(node)
         for name, value in self.call.values.items():
             self.env[name] = self._given(name, value, name in changed)
+        self.first = dict(self.env)
         self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
-        self.is_entered = isinstance(node, ast.For)
+        self.is_entered = True
         self.statements([node])
         results = self._results([name for name in wanted if name in changed])
         text = rendered(
@@ -147,27 +176,46 @@ class Lowering(Calls):
             parameters=[(p.c_type, p.c_name) for p in self.parameters],
             variables=[(c_type, name) for name, c_type in self.text.declared.items()],
             lines=self.text.lines,
-            results=[number.text for _, number in results],
+            results=[word for result in results for word in result.words],
         )
         return Lowered(
             text,
             tuple(self.parameters),
-            tuple((name, number.type) for name, number in results),
+            tuple(results),
             frozenset(self.names[base] for base in self.writes if base in self.names),
             tuple(self.required),
             tuple(self.asked.values()),
         )
 
-    def _results(self, names: Sequence[str]) -> list[tuple[str, Number]]:
+    def _results(self, names: Sequence[str]) -> list[Result]:
         found = []
         for name in names:
             held = self.env.get(name)
-            if not isinstance(held, Number):
+            if isinstance(held, Mixed):
+                raise EitherError(name)
+            if isinstance(held, Number):
+                found.append(self._number_left(name, held))
+            elif isinstance(held, View) and held.base in self.held_by:
+                found.append(self._array_left(name, held))
+            elif held is None or held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
-            if getattr(held.type, "itemsize", 0) > 8 or getattr(held.type, "round", ""):
-                raise NoLoopError(f"{name}, whose type a loop does not return")
-            found.append((name, held))
+        rooms = [result.words[0] for result in found if result.rank >= 0]
+        if len(set(rooms)) < len(rooms):
+            raise NoLoopError("two names for one array that the loop makes")
         return found
+
+    def _number_left(self, name: str, number: Number) -> Result:
+        if getattr(number.type, "itemsize", 0) > 8 or getattr(number.type, "round", ""):
+            raise NoLoopError(f"{name}, whose type a loop does not return")
+        words = (number.text, number.maybe) if number.maybe else (number.text,)
+        return Result(name, number.type, words)
+
+    def _array_left(self, name: str, array: View) -> Result:
+        """An array that the loop has made, if it is all of it."""
+        if array.pointer != array.base or array.strides != dense_strides(array.sizes):
+            raise NoLoopError(f"{name}, a part of an array that the loop makes")
+        taken = f"{self.held_by[array.base]}.taken()"
+        return Result(name, array.dtype, (taken, *(s.text for s in array.sizes)), array.rank)
 
     def written(self, target: View) -> None:
         self.writes.add(target.base)
@@ -202,6 +250,8 @@ class Lowering(Calls):
 
     def _array(self, name: str, value: np.ndarray[Any, Any]) -> View:
         dtype = of_numpy(value.dtype)
+        if not value.ndim:
+            raise NoLoopError(f"{name}, an array without dimensions")
         base = self._parameter(f"{dtype.storage}*", name, "pointer", name)
         self.names[base] = name
         sizes = tuple(self._extent(name, axis, extent) for axis, extent in enumerate(value.shape))
@@ -264,6 +314,9 @@ class Lowering(Calls):
     # ---- what is outside -------------------------------------------------------------------------
 
     def resolver(self, function: FunctionType) -> Callable[[str], Any]:
+        for name in OWN:
+            self._asked(function, name)
+
         def resolve(name: str) -> Any:
             return self._asked(function, name)
 
@@ -288,7 +341,7 @@ def found_in(owner: Any, name: str) -> Any:
         NoLoopError: there is no such name.
     """
     try:
-        if not isinstance(owner, FunctionType):
+        if not isinstance(owner, FunctionType) or name in OWN:
             return getattr(owner, name)
         if name in owner.__code__.co_freevars:
             cells = owner.__closure__ or ()
@@ -323,7 +376,7 @@ def number_type(value: Any) -> NumberType | None:
 
 def computed_outside(code: Any, values: Mapping[str, Any]) -> Any:
     """What Python makes of numbers before the loop."""
-    return eval(code, {"__builtins__": {}}, dict(values))  # noqa: S307  (made of operators and names)
+    return eval(code, {"__builtins__": {}}, dict(values))
 
 
 def stored_in(node: ast.AST) -> set[str]:

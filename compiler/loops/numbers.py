@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import LEAST, MOST, NoLoopError, Number, Size
+from opweave.compiler.loops.values import LEAST, MOST, NoLoopError, Number, Size, UnknownError
 
 # Python's operators, by their nodes of the syntax tree: the operator of arrays, and the function.
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
@@ -95,7 +95,7 @@ class Numbers:
         if a.known is not None and b.known is not None:
             return literal(function(a.known, b.known))
         if (a.type is float) is not (b.type is float):
-            _check_exact(b if a.type is float else a)
+            check_exact(b if a.type is float else a)
         return Number(bool, f"({a.text} {sign} {b.text})", low=0, high=1)
 
     def unary(self, op: type[ast.unaryop], a: Number) -> Number:
@@ -118,7 +118,7 @@ class Numbers:
             return literal(float(a.known))
         if a.type is float:
             return a
-        _check_exact(a)
+        check_exact(a)
         return Number(float, f"(double){a.text}")
 
     def fault(self, condition: str, kind: str, *numbers: str) -> None:
@@ -199,9 +199,14 @@ def _whole(a: Number) -> Number:
     return Number(int, f"(int64){a.text}", None, 0, 1)
 
 
-def _check_exact(a: Number) -> None:
+def check_exact(a: Number) -> None:
+    """Refuse an integer that a double may not hold.
+
+    Raises:
+        UnknownError: it may be longer.
+    """
     if not -EXACT <= a.low <= a.high <= EXACT:
-        raise NoLoopError("an integer of Python that may be longer than a double's 53 bits")
+        raise UnknownError("an integer of Python that may be longer than a double's 53 bits")
 
 
 def _masked(a: Number, b: Number) -> tuple[int, int]:

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.loops.elementwise import bounds_of, dense_strides
-from opweave.compiler.loops.expressions import Expressions, as_computed, extent
-from opweave.compiler.loops.numbers import literal
+from opweave.compiler.loops.expressions import Expressions, as_computed
 from opweave.compiler.loops.values import (
     Constant,
     Counted,
+    EitherError,
     Elements,
     Held,
+    Mixed,
     NoLoopError,
     Number,
     Several,
     Size,
+    UnknownError,
     View,
     same_kind,
 )
 from opweave.opcodes import dtypes
+from opweave.opcodes.dtypes import F64
 
 Env = dict[str, Held]
 # Calls of the user's functions within each other.
@@ -52,10 +55,15 @@ class Statements(Expressions):
         self.around: list[Around] = []
         self.live = True
         self.given: set[str] = set()  # names of C that have a value when the loop begins
-        self.prefix = ""  # of variables: those of a function that is called have one
         self.variables: dict[tuple[str, str], str] = {}
         self.depth = 0
-        self.is_entered = False  # the loop that is next is the outermost, and left where it has no round
+        self.either: frozenset[str] = frozenset()  # names of floats of Python or of NumPy
+        self.held_by: dict[str, str] = {}  # the rooms of arrays that names hold
+        self.said: dict[str, str] = {}  # their variables, with those that say which they are
+        self.is_first = False  # the round is the first of the outermost loop
+        self.is_entered = (
+            False  # the loop that is next is the outermost, and left where it has no round
+        )
 
     def statements(self, nodes: Sequence[ast.stmt]) -> None:
         for node in nodes:
@@ -96,12 +104,29 @@ class Statements(Expressions):
         return self.variables[key]
 
     def _number_in(self, name: str, number: Number) -> Number:
+        if number.maybe and number.type is not F64:
+            raise NoLoopError(f"{name}, a truth of Python or of NumPy")
+        if number.maybe and self.prefix + name not in self.either:
+            raise EitherError(self.prefix + name)
+        if self.prefix + name in self.either and number.type in (float, F64):
+            return self._either_in(name, number)
         variable = self.variable(name, number.type_name, number.c_type)
         self.text.add(f"{variable} = {number.text};")
         size = number.size
         if size is None or any(term in self.text.declared for term, _ in size.terms):
             size = Size.of(variable)
         return replace(number, text=variable, size=size, outside=None)
+
+    def _either_in(self, name: str, number: Number) -> Number:
+        """A float of Python or of NumPy, and which of them it is."""
+        variable = self.variable(name, "either", "double")
+        maybe = self.variable(f"{name}_is_numpys", "either", "bool")
+        said = number.maybe or ("false" if number.type is float else "true")
+        self.said[variable] = maybe
+        self.text.add(f"{maybe} = {said}, {variable} = {number.text};")
+        if not number.maybe:
+            return replace(number, text=variable, outside=None)
+        return Number(F64, variable, maybe=maybe)
 
     def _view_in(self, name: str, view: View) -> View:
         """A name for a part of an array: its place, extents and strides are variables."""
@@ -145,6 +170,7 @@ class Statements(Expressions):
                 size = Size.of(kept)
             sizes.append(size)
         self.text.add(f"{holder} = {made.pointer};")
+        self.held_by[holder] = first
         return View(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
 
     def assign(self, target: ast.expr, held: Held) -> None:
@@ -215,7 +241,7 @@ class Statements(Expressions):
             if self.live:
                 after.append(self.env)
         self.live = bool(after)
-        self.env = joined(after) if after else before
+        self.env = self.joined(after) if after else before
 
     def loop(self, head: str, begin: Callable[[], None], node: ast.For | ast.While) -> None:
         """Lower the rounds of a loop; where names change their types in it, the first one apart."""
@@ -224,16 +250,24 @@ class Statements(Expressions):
         before, mark = dict(self.env), self.text.mark()
         entered, self.is_entered = self.is_entered, False
         changed = assigned([*node.body, *([node.target] if isinstance(node, ast.For) else [])])
-        try:
-            return self._rounds(head, begin, node, changed, entered=entered)
-        except ChangedError as error:
-            unstable = error.names
-        self._back(mark, {name: held for name, held in before.items() if name not in unstable})
-        try:
-            return self._rounds(head, begin, node, changed, entered=entered)
-        except NoLoopError:  # a round needs what came before it
+        unknown: set[str] = set()  # of which a round may know nothing when it begins
+        for peeled in (False, False, True, True):
             self._back(mark, before)
-        return self._rounds(head, begin, node, changed, entered=entered, peeled=True)
+            try:
+                return self._rounds(
+                    head, begin, node, changed, unknown, entered=entered, peeled=peeled
+                )
+            except ChangedError as error:
+                unknown = unknown | error.names
+            except NoLoopError as error:
+                if not unknown and not isinstance(error, UnknownError):
+                    raise
+                if peeled:
+                    raise
+                unknown = set()
+                if isinstance(error, UnknownError):
+                    continue
+        raise NoLoopError(f"{min(unknown)}, whose type changes in a loop")
 
     def _back(self, mark: tuple[int, int], env: Env) -> None:
         """Lower anew from a mark on."""
@@ -246,9 +280,10 @@ class Statements(Expressions):
         begin: Callable[[], None],
         node: ast.For | ast.While,
         changed: set[str],
+        unknown: set[str],
         *,
         entered: bool,
-        peeled: bool = False,
+        peeled: bool,
     ) -> None:
         before = dict(self.env)
         first = self.text.fresh("first") if peeled else ""
@@ -261,10 +296,12 @@ class Statements(Expressions):
                 if first:
                     with self.text.block(f"if ({first})"):
                         self.text.add(f"{first} = false;")
+                        self.is_first = entered
                         ends = self._round(begin, node, around, dict(self.env))
                         self.text.add("continue;")
-                    self.env = joined(ends)
-                at_head = forgotten(self.env, changed)
+                    self.env = self.joined(ends)
+                at_head = {n: h for n, h in self.env.items() if n not in unknown}
+                at_head = self.forgotten(at_head, changed)
                 ends = self._round(begin, node, around, at_head)
         finally:
             self.around.pop()
@@ -272,17 +309,15 @@ class Statements(Expressions):
             name
             for end in ends
             for name, held in at_head.items()
-            if name in changed and not (name in end and same_kind(end[name], held))
+            if name in changed and not (name in end and is_stable(held, end[name]))
         }
         if unstable:
-            if peeled:
-                raise NoLoopError(f"{sorted(unstable)[0]}, whose type changes in a loop")
             raise ChangedError(unstable)
         self.live = True
         ways = list(around.left)
         if isinstance(node, ast.For):
             ways += [*([] if entered else [before]), *([at_head] if peeled else []), *ends]
-        self.env = joined([forgotten(env, changed) for env in ways])
+        self.env = self.joined([self.forgotten(env, changed) for env in ways])
 
     def _round(
         self, begin: Callable[[], None], node: ast.For | ast.While, around: Around, env: Env
@@ -296,6 +331,37 @@ class Statements(Expressions):
         self.live = True
         return ends
 
+    def joined(self, envs: Sequence[Env]) -> Env:
+        """What names hold where several ways meet: of several types, or unbound in one, none."""
+        found: Env = {}
+        for name in envs[0] if envs else ():
+            held = [env[name] for env in envs if name in env]
+            if len(held) == len(envs) and (one := self._met(held)) is not None:
+                found[name] = one
+        return found
+
+    def _met(self, held: Sequence[Held]) -> Held | None:
+        """What a name holds that holds one of several things; None where that is no one type."""
+        first = held[0]
+        if all(other == first for other in held):
+            return first
+        if all(same_kind(first, other) for other in held):
+            return plain(first)
+        if not all(is_float(other) for other in held):
+            return None
+        assert isinstance(first, Number | Mixed)
+        maybe = "" if isinstance(first, Mixed) else self.said.get(first.text, "")
+        return Number(F64, first.text, maybe=maybe) if maybe else Mixed()
+
+    def forgotten(self, env: Env, names: set[str]) -> Env:
+        """The same, without what is known of the values of some names."""
+        return {n: self._unknown(h) if n in names else h for n, h in env.items()}
+
+    def _unknown(self, held: Held) -> Held:
+        if isinstance(held, Number) and is_float(held) and held.text in self.said:
+            return Number(F64, held.text, maybe=self.said[held.text])
+        return plain(held)
+
 
 class ChangedError(NoLoopError):
     """Names hold something of another type after a round."""
@@ -305,26 +371,21 @@ class ChangedError(NoLoopError):
         self.names = names
 
 
-def joined(envs: Sequence[Env]) -> Env:
-    """What names hold where several ways meet: of several types, or unbound in one, none."""
-    if not envs:
-        return {}
-    found: Env = {}
-    for name, held in envs[0].items():
-        others = [env.get(name) for env in envs[1:]]
-        if all(other is not None and same_kind(held, other) for other in others):
-            found[name] = held if all(other == held for other in others) else plain(held)
-    return found
+def is_float(held: Held) -> bool:
+    """A float of Python or a float64 of NumPy."""
+    return isinstance(held, Mixed) or (isinstance(held, Number) and held.type in (float, F64))
 
 
-def forgotten(env: Env, names: set[str]) -> Env:
-    """The same, without what is known of the values of some names."""
-    return {n: plain(h) if n in names else h for n, h in env.items()}
+def is_stable(before: Held, after: Held) -> bool:
+    """Whether what a name holds after a round may be what it holds before one."""
+    if isinstance(before, Number) and before.maybe:
+        return is_float(after) and not isinstance(after, Mixed)
+    return same_kind(before, after)
 
 
 def plain(held: Held) -> Held:
     """A number of which nothing is known but its type."""
-    if not isinstance(held, Number):
+    if not isinstance(held, Number) or held.maybe:
         return held
     size = Size.of(held.text) if held.is_integer else None
     _, low, high = bounds_of(held.type)
@@ -364,8 +425,10 @@ def _augmented(self: Statements, node: ast.AugAssign) -> None:
             value = self.binary(type(node.op), held, self.value(node.value))
             self.put(held, value)
             return
+        if isinstance(held, Mixed):
+            raise EitherError(self.prefix + node.target.id)
         if not isinstance(held, Number):
-            raise NoLoopError(f"{node.target.id}, of which not all is known")
+            raise NoLoopError(f"{node.target.id}, which may not be there")
         self.bind(node.target.id, self.binary(type(node.op), held, self.value(node.value)))
         return
     if not isinstance(node.target, ast.Subscript):
@@ -407,7 +470,7 @@ def _for_range(self: Statements, node: ast.For, over: Counted) -> None:
     )
 
     def begin() -> None:
-        self.text.add(f"LOOP_TICK(1);")
+        self.text.add("LOOP_TICK(1);")
         self.assign(node.target, Number(int, counter, Size.of(counter), *bounds))
 
     sign = "<" if step > 0 else ">"
@@ -452,7 +515,10 @@ def _while(self: Statements, node: ast.While) -> None:
     def begin() -> None:
         self.text.add("LOOP_TICK(1);")
         test = self.truth(node.test)
-        if test.known is not True:
+        first, self.is_first = self.is_first, False
+        if first and test.known is not True:
+            self.text.add(f"if (!{test.text}) return LOOP_NO_ROUND;")
+        elif test.known is not True:
             self.around[-1].left.append(dict(self.env))
             self.text.add(f"if (!{test.text}) break;")
 

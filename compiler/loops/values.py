@@ -24,6 +24,18 @@ class NoLoopError(OpweaveError):
     """A loop that is not compiled: Python runs it."""
 
 
+class UnknownError(NoLoopError):
+    """Too little is known of a number in any round; of that in the first one it may be enough."""
+
+
+class EitherError(NoLoopError):
+    """A name holds a float of Python or one of NumPy, by the way that led there."""
+
+    def __init__(self, name: str):
+        super().__init__(f"{name}, which is a float of Python or of NumPy")
+        self.name = name
+
+
 @dataclass(frozen=True)
 class Size:
     """A number of elements: sums of what the call gives, or what C has computed.
@@ -75,6 +87,7 @@ class Number:
         low, high: bounds of an integer.
         known: its value, where it is written out.
         outside: an expression of Python that gives it before the loop, for Python's numbers.
+        maybe: of a float64, C text that says whether it is one of NumPy; if not, it is Python's.
     """
 
     type: NumberType
@@ -84,6 +97,7 @@ class Number:
     high: int = MOST
     known: Any = None
     outside: ast.expr | None = field(default=None, compare=False)
+    maybe: str = ""
 
     @property
     def is_python(self) -> bool:
@@ -177,11 +191,16 @@ class Counted:
     step: int
 
 
-Held = Number | View | Elements | Constant | Several | Counted
+@dataclass(frozen=True)
+class Mixed:
+    """A float of Python or of NumPy, where nothing says which."""
+
+
+Held = Number | View | Elements | Constant | Several | Counted | Mixed
 
 
 def same_kind(a: Held, b: Held) -> bool:
     """Whether a name may hold one or the other: in C they are of one type."""
     if isinstance(a, Number) and isinstance(b, Number):
-        return a.type == b.type
+        return a.type == b.type and bool(a.maybe) is bool(b.maybe)
     return a == b

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from opweave.compiler.loops.lowering import (
     LARGEST_GIVEN,
     Lowered,
     Parameter,
+    Result,
     computed_outside,
 )
 from opweave.opcodes.dtypes import DType
@@ -32,7 +33,10 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
     (ValueError, "could not broadcast input array from shape ({0},) into shape ({1},)"),
     (ValueError, "matmul: the operands have {0} and {1} elements"),
     (ZeroDivisionError, "division by zero"),
-    (OutOfRangeError, "an integer of Python became larger than 64 bits, which a loop does not hold"),
+    (
+        OutOfRangeError,
+        "an integer of Python became larger than 64 bits, which a loop does not hold",
+    ),
     (OverflowError, "Python integer {0} out of bounds"),
     (ValueError, "zero-size array to reduction operation which has no identity"),
     (MemoryError, "no memory for an array of the loop"),
@@ -71,15 +75,16 @@ class HostLoop:
             raise NotServedError
         if not all(array.flags.writeable for array in written):
             raise NotServedError
-        words = b"".join(_word(p, values) for p in lowered.parameters)
+        given = b"".join(_word(p, values) for p in lowered.parameters)
         self._check_required(values)
-        made = (ctypes.c_longlong * max(FAULT_WORDS, len(lowered.results)))()
-        end = self._start(self._address, words, made)
+        made = (ctypes.c_longlong * max(FAULT_WORDS, sum(len(r.words) for r in lowered.results)))()
+        end = self._start(self._address, given, made)
         if end == NO_ROUND:
             return None
         if end != DONE:
             raise _error(end, made)
-        return tuple(_number(made, n, kind) for n, (_, kind) in enumerate(lowered.results))
+        words = iter(made)
+        return tuple(_left(r, [next(words) for _ in r.words]) for r in lowered.results)
 
     def _check_required(self, values: Mapping[str, Any]) -> None:
         required = self.lowered.required
@@ -133,14 +138,32 @@ def _packed(value: Any) -> bytes:
     return struct.pack("<q", value)
 
 
-def _number(made: Any, place: int, kind: Any) -> Any:
-    """What a word is, as Python's or NumPy's number."""
-    word = struct.pack("<q", made[place])
+def _left(result: Result, words: Sequence[int]) -> Any:
+    """What a name holds, of its words."""
+    if result.rank < 0:
+        is_numpys = len(words) == 1 or words[1] & 1
+        return _number(words[0], result.type if is_numpys else float)
+    assert isinstance(result.type, DType)
+    made = np.empty(tuple(words[1:]), result.type.numpy)
+    ctypes.memmove(made.ctypes.data, words[0], made.nbytes)
+    _free()(words[0])
+    return made
+
+
+def _number(bits: int, kind: Any) -> Any:
+    """A word as Python's or NumPy's number."""
+    word = struct.pack("<q", bits)
     if isinstance(kind, DType):
         return np.frombuffer(word, kind.numpy, 1)[0]
     if kind is float:
         return struct.unpack("<d", word)[0]
-    return bool(word[0]) if kind is bool else made[place]
+    return bool(word[0]) if kind is bool else bits
+
+
+@Once
+def _free() -> Callable[[int], None]:
+    """``free`` of the library that loops take memory from."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(("free", ctypes.CDLL(None)))
 
 
 def _error(end: int, made: Any) -> Exception:

@@ -33,6 +33,11 @@ struct LoopRoom {
     void* at = 0;
     int64 bytes = 0;
     ~LoopRoom() { free(at); }
+    void* taken() {  // by the caller, who frees it
+        void* const found = at;
+        at = 0;
+        return found;
+    }
     template <class T> T* of(int64 count) {
         const int64 asked = (count > 0 ? count : 1) * (int64)sizeof(T);
         if (asked > bytes) {

@@ -1,0 +1,49 @@
+"""Loops that C runs do what Python does: results and their types, arguments, errors."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+from opweave._functions.rolled import Rolled
+from tests.loops.programs import PROGRAMS, SUMMED
+
+pytestmark = pytest.mark.host
+
+
+def called(function, args):
+    """What a call returns or raises, and its arguments afterwards."""
+    own = copy.deepcopy(args)
+    try:
+        return function(*own), own
+    except Exception as error:
+        return (type(error), str(error)), own
+
+
+def is_same(a, b, exactly: bool) -> bool:
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(is_same(x, y, exactly) for x, y in zip(a, b, strict=True))
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray | np.generic):
+        close = np.array_equal if exactly else np.allclose
+        return a.dtype == b.dtype and a.shape == b.shape and close(a, b)
+    return a == b if exactly or not isinstance(a, float) else bool(np.isclose(a, b))
+
+
+def run_in_c(function, args):
+    """A call whose loops all ran in C."""
+    rolled = Rolled(function)
+    found = called(rolled, args)
+    left = [site.left for site in rolled.sites if site.left]
+    assert rolled.ran and not left, left
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_loop_does_what_python_does(name):
+    function, args = PROGRAMS[name]
+    exactly = name.split("_f4")[0].removesuffix("_columns") not in SUMMED
+    assert is_same(called(function, args), run_in_c(function, args), exactly)
