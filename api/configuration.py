@@ -16,6 +16,7 @@ from opweave.runtime.process import environment
 SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "device": (lambda v: type(v) is str and v in ("host", "cuda"), "'host' or 'cuda'"),
     "errors": (lambda v: type(v) is str and v in ("ignore", "numpy"), "'ignore' or 'numpy'"),
+    "loops": (lambda v: type(v) is bool, "True or False"),
     "recompile_limit": (lambda v: type(v) is int and v >= 1, "an integer of at least 1"),
     "threads": (lambda v: type(v) is int and 0 <= v < 2**31, "an integer, 0 to choose"),
     "kept_bytes": (lambda v: type(v) is int and 0 <= v < 2**63, "bytes, 0 to keep none"),
@@ -28,6 +29,8 @@ class Config:
 
     Attributes:
         device: where NumPy arrays run: "host" or "cuda" (``OPWEAVE_DEVICE``).
+        loops: whether loops of Python over NumPy arrays may run in C, on one core, where a
+            function is no whole, or one of many short kernels.
         recompile_limit: how often a function is traced; calls that would need more run in parts,
             line by line where need be, and a warning says what differs from call to call.
         kept_bytes: memory of large results on the host that is kept for later ones when nobody
@@ -44,6 +47,7 @@ class Config:
     kept_bytes: int = field(default_factory=pool.default_limit)
     errors: str = "ignore"
     threads: int = 0
+    loops: bool = True
     quick: ClassVar[bool] = True  # all settings let a prepared call be the whole call
 
     def __setattr__(self, name: str, value: Any) -> None:

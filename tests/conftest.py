@@ -125,3 +125,10 @@ def registry():
 @pytest.fixture
 def rng():
     return np.random.default_rng(7)
+
+
+@pytest.fixture
+def loops_of_python():
+    """Loops that C does not run: as where they have what it cannot do."""
+    with ow.config(loops=False):
+        yield

@@ -19,6 +19,7 @@ from opweave.compiler.ir.pace import IN_PARTS
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.compiler.tracing.written import has_written
+from opweave.configuration import config
 from opweave.opcodes.errors import (
     AlignmentError,
     OpweaveError,
@@ -83,7 +84,7 @@ class Fallback:
         if self._preparing.options.fullgraph:
             return self._prepare_whole(call)
         reasons = self._parts.reasons
-        if self.loops.known.get(kinds := self._parts.kinds(call)) is not None:
+        if self.loops.runs(kinds := self._parts.kinds(call)):
             raise ByNumPy("", rolled=kinds)
         try:
             if self._plain and (told := self.left_to_numpy(call)) is not None:
@@ -136,7 +137,7 @@ class Fallback:
     def _may_roll(self, call: Call) -> bool:
         """Whether C may run a call's loops, as far as is known."""
         options = self._preparing.options
-        if not options.fused or options.toggles or options.fast or is_on_gpu(call):
+        if not config.loops or not options.fused or options.toggles or options.fast or is_on_gpu(call):
             return False
         return self._parts.kinds(call) not in self.loops.known and self.loops.has_any()
 

@@ -9,15 +9,20 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.loops.kinds import kinds_of
 from opweave.compiler.loops.lowering import Lowering, read_in, stored_in
 from opweave.compiler.loops.source import code_of, tree_of
 from opweave.compiler.loops.values import EitherError, NoLoopError
+from opweave.configuration import config
 from opweave.opcodes.errors import CompileError, NoCompilerError
 from opweave.runtime.host.loops import HostLoop, NotServedError
 
 # Kinds of calls of which a loop remembers what became of them.
 MOST_KINDS = 64
+# What NumPy may do of errors of floating point that C does not look for.
+QUIET = frozenset(("warn", "ignore"))
 # What no loop that is compiled has inside.
 NEVER = (
     ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.With, ast.Raise,
@@ -256,9 +261,15 @@ class Loops:
                     self._first = None
         return self._first is not None
 
+    def runs(self, kinds: Any) -> bool:
+        """Whether it is known that C runs loops of calls of some kinds."""
+        return self.known.get(kinds) is not None and config.loops
+
     def run(self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run a call; the first of its kinds finds out which loops can be in C."""
         self._look()
+        if not QUIET.issuperset(np.geterr().values()):  # C raises none of them
+            return self._given(*args, **kwargs)
         found = self.known.get(kinds)
         if found is not None:
             return found(*args, **kwargs)

@@ -9,7 +9,7 @@ import opweave as ow
 from opweave._functions import budget, fallback
 from opweave.runtime.calls.building import costs
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("loops_of_python")]
 X = np.linspace(0.5, 1.5, 60).reshape(6, 10)
 
 

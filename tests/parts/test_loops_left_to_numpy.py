@@ -9,7 +9,7 @@ import opweave as ow
 from opweave._functions import budget, fallback
 from opweave.compiler.ir.pace import mean_seconds
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("loops_of_python")]
 X = np.linspace(0.1, 1, 40)
 
 
