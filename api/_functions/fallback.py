@@ -12,7 +12,7 @@ from opweave._functions.calls import Ready
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
-from opweave._functions.rolled import Loops
+from opweave._functions.rolling import Loops
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.pace import IN_PARTS
@@ -137,7 +137,13 @@ class Fallback:
     def _may_roll(self, call: Call) -> bool:
         """Whether C may run a call's loops, as far as is known."""
         options = self._preparing.options
-        if not config.loops or not options.fused or options.toggles or options.fast or is_on_gpu(call):
+        if (
+            not config.loops
+            or not options.fused
+            or options.toggles
+            or options.fast
+            or is_on_gpu(call)
+        ):
             return False
         return self._parts.kinds(call) not in self.loops.known and self.loops.has_any()
 

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any
 
-import numpy as np
-
+from opweave.compiler.loops.given import read_in, stored_in
 from opweave.compiler.loops.kinds import kinds_of
-from opweave.compiler.loops.lowering import Lowering, read_in, stored_in
+from opweave.compiler.loops.lowering import Lowering
 from opweave.compiler.loops.source import code_of, tree_of
 from opweave.compiler.loops.values import EitherError, NoLoopError
-from opweave.configuration import config
 from opweave.opcodes.errors import CompileError, NoCompilerError
 from opweave.runtime.host.loops import HostLoop, NotServedError
 
 # Kinds of calls of which a loop remembers what became of them.
 MOST_KINDS = 64
-# What NumPy may do of errors of floating point that C does not look for.
-QUIET = frozenset(("warn", "ignore"))
 # What no loop that is compiled has inside.
 NEVER = (
     ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.With, ast.Raise,
@@ -227,85 +223,6 @@ def _called(site: str, node: ast.stmt, results: Sequence[str]) -> list[ast.stmt]
 
 def _with_sites(code: CodeType, sites: Sequence[Site]) -> CodeType:
     """The code with the sites where their texts stand."""
-    by_text: dict[Any, Callable[..., Any]] = {_constant_of(n): s for n, s in enumerate(sites)}
+    by_text: dict[Any, Any] = {_constant_of(n): s for n, s in enumerate(sites)}
     constants = tuple(by_text.get(c, c) if isinstance(c, str) else c for c in code.co_consts)
     return code.replace(co_consts=constants)
-
-
-class Loops:
-    """What becomes of a function's loops, by the kinds of its calls.
-
-    Attributes:
-        known: of calls that were rolled, how they run; None where no loop could be.
-    """
-
-    def __init__(self, given: Callable[..., Any]):
-        self._given = given
-        self._first: Rolled | None = None
-        self._asked = False
-        self._was: tuple[Any, ...] = (None, None, None)
-        self.known: dict[Any, Rolled | None] = {}
-
-    def clear(self) -> None:
-        self.known.clear()
-        self._asked, self._first = False, None
-
-    def has_any(self) -> bool:
-        """Whether the function has a loop that might run in C."""
-        if not self._asked:
-            self._asked = True
-            if type(self._given) is FunctionType:
-                try:
-                    self._first = Rolled(self._given)
-                except NoLoopError:
-                    self._first = None
-        return self._first is not None
-
-    def runs(self, kinds: Any) -> bool:
-        """Whether it is known that C runs loops of calls of some kinds."""
-        return self.known.get(kinds) is not None and config.loops
-
-    def run(self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run a call; the first of its kinds finds out which loops can be in C."""
-        self._look()
-        if not QUIET.issuperset(np.geterr().values()):  # C raises none of them
-            return self._given(*args, **kwargs)
-        found = self.known.get(kinds)
-        if found is not None:
-            return found(*args, **kwargs)
-        rolled = Rolled(self._given)
-        try:
-            return rolled(*args, **kwargs)
-        finally:
-            if len(self.known) >= MOST_KINDS:
-                self.known.clear()
-            self.known[kinds] = rolled.settled() if rolled.ran else None
-
-    def _look(self) -> None:
-        """Forget all where the function is not what it was."""
-        given = self._given
-        now = given.__code__, given.__defaults__, given.__kwdefaults__
-        if any(a is not b for a, b in zip(now, self._was, strict=True)):
-            self.clear()
-            self._was = now
-
-    def lines(self) -> frozenset[int]:
-        """The lines of loops."""
-        sites = self._first.sites if self._first else ()
-        return frozenset(
-            line
-            for site in sites
-            for line in range(site.node.lineno, (site.node.end_lineno or 0) + 1)
-        )
-
-    def was_in(self, error: BaseException) -> bool:
-        """Whether an error was raised in one of its loops."""
-        code, lines, found = self._given.__code__, self.lines(), 0
-        trace = error.__traceback__
-        while trace is not None:
-            own = trace.tb_frame.f_code
-            same = own.co_filename, own.co_name, own.co_firstlineno
-            if same == (code.co_filename, code.co_name, code.co_firstlineno):
-                found = trace.tb_lineno
-            trace = trace.tb_next
-        return found in lines

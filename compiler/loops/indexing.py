@@ -1,4 +1,4 @@
-"""Parts of arrays: from an index of Python to a view, within the array's bounds or with an error."""
+"""Parts of arrays: from an index of Python to a view, inside of the array or with an error."""
 
 from __future__ import annotations
 
@@ -139,13 +139,17 @@ class Indexing:
             place = size.plus(place)
             if self._is_least(place):
                 return place
-        elif bound.low >= 0 or self.facts.is_least(place):
-            if self._is_least(size.plus(place, -1)):
-                return place
+        elif self._is_inside_of(bound, place, size):
+            return place
         found = f"slice_bound({self.size_of(bound).text}, {size.text}, 0, {size.text})"
         name = self.text.named("int64", found, "i")
         self.facts.learn(name, Size.of(0), size)
         return Size.of(name)
+
+    def _is_inside_of(self, bound: Number, place: Size, size: Size) -> bool:
+        """Whether a bound is a place of the array as it is."""
+        is_positive = bound.low >= 0 or self.facts.is_least(place)
+        return is_positive and self._is_least(size.plus(place, -1))
 
     def _stepped(self, part: Slice, size: Size) -> tuple[Size, Size]:
         """First place and number of elements, where the step is not 1."""

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import ast
-import builtins
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from types import BuiltinMethodType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 
 from opweave.compiler.kernels.render import rendered
-from opweave.compiler.loops.calls import Calls, of_numpy
-from opweave.compiler.loops.elementwise import bounds_of, dense_strides
+from opweave.compiler.loops.applied import bounds_of, dense_strides
+from opweave.compiler.loops.calls import Calls
+from opweave.compiler.loops.functions import of_numpy
+from opweave.compiler.loops.given import (
+    FUNCTION,
+    LARGEST_GIVEN,
+    OWN,
+    Asked,
+    Given,
+    Lowered,
+    Parameter,
+    Result,
+    computed_outside,
+    found_in,
+    number_type,
+    stored_in,
+)
 from opweave.compiler.loops.values import (
     LONGEST,
     Constant,
@@ -23,114 +35,9 @@ from opweave.compiler.loops.values import (
     Mixed,
     NoLoopError,
     Number,
-    NumberType,
     Size,
     View,
 )
-
-# Python's integers that a call gives may be so large.
-LARGEST_GIVEN = 1 << 40
-FUNCTION = "loop"
-# Attributes of a function of the user's that say what it does.
-OWN = ("__code__", "__defaults__")
-
-
-class Parameter(NamedTuple):
-    """A word that C gets from a call.
-
-    Attributes:
-        name: of Python.
-        part: "pointer", "size", "stride" or "number" of what it holds, or "outside": Python
-            computes ``code`` of what names hold.
-    """
-
-    c_type: str
-    c_name: str
-    part: str
-    name: str
-    axis: int = 0
-    code: Any = None
-    type: NumberType = int
-
-
-class Asked(NamedTuple):
-    """A name outside of the loop, and what it has held."""
-
-    owner: Any
-    name: str
-    value: Any
-
-    @property
-    def holds(self) -> bool:
-        """Whether it still holds that."""
-        try:
-            found = found_in(self.owner, self.name)
-        except NoLoopError:
-            return False
-        if type(self.value) in (bool, int, float, str):
-            return type(found) is type(self.value) and found == self.value
-        if isinstance(self.value, BuiltinMethodType):  # np.add.outer is made anew at each look
-            return bool(found == self.value)
-        return found is self.value
-
-
-class Result(NamedTuple):
-    """What a name holds behind the loop: so many words.
-
-    Attributes:
-        type: of a number, or of an array's elements.
-        words: one of a number; two of a float of Python or of NumPy, the second says which; of an
-            array the address of memory that is the caller's now, and its extents.
-        rank: of an array, else -1.
-    """
-
-    name: str
-    type: NumberType
-    words: tuple[str, ...]
-    rank: int = -1
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A loop in C.
-
-    Attributes:
-        source: text of the function ``loop``.
-        parameters: what it gets.
-        results: what it leaves to names of Python.
-        written: the arrays that it writes to.
-        required: least values of sums of extents, as code, for which it was made.
-        asked: what it read of modules and globals.
-    """
-
-    source: str
-    parameters: tuple[Parameter, ...]
-    results: tuple[Result, ...]
-    written: frozenset[str]
-    required: tuple[tuple[Size, int], ...]
-    asked: tuple[Asked, ...]
-
-
-@dataclass
-class Given:
-    """What the names of a loop hold at the call that it is lowered for.
-
-    Attributes:
-        extents: the number of elements of each name of an extent.
-    """
-
-    values: Mapping[str, Any]
-    extents: dict[str, int] = field(default_factory=dict)
-
-    def size(self, extent: int) -> Size:
-        """The name of an extent: those that are equal in one call are in all that are served."""
-        if extent == 1:
-            return Size.of(1)
-        name = next((n for n, e in self.extents.items() if e == extent), None)
-        if name is None:
-            name = f"n{len(self.extents)}"
-            self.extents[name] = extent
-        return Size.of(name)
 
 
 class Lowering(Calls):
@@ -219,8 +126,6 @@ class Lowering(Calls):
 
     def written(self, target: View) -> None:
         self.writes.add(target.base)
-
-    # ---- what a call gives -----------------------------------------------------------------------
 
     def _given(self, name: str, value: Any, changes: bool) -> Held:
         """What a name holds before the loop."""
@@ -311,8 +216,6 @@ class Lowering(Calls):
         self.required[size, least] = None
         return True
 
-    # ---- what is outside -------------------------------------------------------------------------
-
     def resolver(self, function: FunctionType) -> Callable[[str], Any]:
         for name in OWN:
             self._asked(function, name)
@@ -332,68 +235,3 @@ class Lowering(Calls):
         if key not in self.asked:
             self.asked[key] = Asked(owner, name, found_in(owner, name))
         return self.asked[key].value
-
-
-def found_in(owner: Any, name: str) -> Any:
-    """What a name of a module is, or one that a function reads from outside.
-
-    Raises:
-        NoLoopError: there is no such name.
-    """
-    try:
-        if not isinstance(owner, FunctionType) or name in OWN:
-            return getattr(owner, name)
-        if name in owner.__code__.co_freevars:
-            cells = owner.__closure__ or ()
-            return cells[owner.__code__.co_freevars.index(name)].cell_contents
-        if name in owner.__globals__:
-            return owner.__globals__[name]
-        return getattr(builtins, name)
-    except (AttributeError, ValueError):
-        raise NoLoopError(f"{name}, which may not be there") from None
-
-
-def number_type(value: Any) -> NumberType | None:
-    """The type of a number; None for anything else.
-
-    Raises:
-        NoLoopError: an integer that is too large for a loop.
-    """
-    kind = type(value)
-    if kind in (bool, float):
-        return kind
-    if kind is int:
-        if abs(value) > LARGEST_GIVEN:
-            raise NoLoopError(f"the integer {value}, which is large")
-        return int
-    if isinstance(value, np.generic):
-        found = of_numpy(value.dtype)
-        if found.itemsize > 8 or found.round:
-            raise NoLoopError(f"a number of {found}")
-        return found
-    return None
-
-
-def computed_outside(code: Any, values: Mapping[str, Any]) -> Any:
-    """What Python makes of numbers before the loop."""
-    return eval(code, {"__builtins__": {}}, dict(values))
-
-
-def stored_in(node: ast.AST) -> set[str]:
-    """The names that a statement assigns to."""
-    return {n.id for n in _names(node) if isinstance(n.ctx, ast.Store)}
-
-
-@cache
-def read_in(node: ast.AST) -> frozenset[str]:
-    """The names that a statement reads, also those that it adds to."""
-    added = {
-        n.target.id
-        for n in ast.walk(node)
-        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
-    }
-    return frozenset({n.id for n in _names(node) if isinstance(n.ctx, ast.Load)} | added)
-
-
-def _names(node: ast.AST) -> Iterator[ast.Name]:
-    return (n for n in ast.walk(node) if isinstance(n, ast.Name))

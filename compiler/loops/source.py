@@ -35,7 +35,8 @@ def _begins_at(node: ast.AST, code: CodeType) -> TypeGuard[ast.FunctionDef]:
     """Whether a node is the function of a code."""
     if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
         return False
-    return min(n.lineno for n in (node, *node.decorator_list)) == code.co_firstlineno
+    lines = [node.lineno, *(decorator.lineno for decorator in node.decorator_list)]
+    return min(lines) == code.co_firstlineno
 
 
 def _within(code: CodeType) -> Iterator[CodeType]:
@@ -47,18 +48,17 @@ def _within(code: CodeType) -> Iterator[CodeType]:
 
 
 def code_of(tree: ast.FunctionDef, function: FunctionType) -> CodeType:
-    """The code of a tree, compiled with the same free names and future features as a function's."""
+    """The code of a tree, compiled with a function's free names."""
     free = function.__code__.co_freevars
     body: list[ast.stmt] = [tree]
     if free:
         names = ast.arguments([], [ast.arg(n) for n in free], None, [], [], None, [])
         body = [ast.FunctionDef("outside", names, [tree], [], None)]
     module = ast.fix_missing_locations(ast.Module(body, []))
-    flags = function.__code__.co_flags & inspect.CO_FUTURE if hasattr(inspect, "CO_FUTURE") else 0
-    code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
+    found: CodeType = compile(module, function.__code__.co_filename, "exec", dont_inherit=True)
     for _ in range(2 if free else 1):
-        code = next(c for c in code.co_consts if isinstance(c, CodeType))
-    return code
+        found = next(c for c in found.co_consts if isinstance(c, CodeType))
+    return found
 
 
 def same_code(a: CodeType, b: CodeType) -> bool:

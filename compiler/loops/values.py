@@ -168,6 +168,10 @@ class Elements:
         return len(self.sizes)
 
 
+Array = View | Elements
+Computed = Number | View | Elements
+
+
 @dataclass(frozen=True)
 class Constant:
     """What stays the same and is no number of the loop: a module, a function, None, a text."""

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.loops.kinds import is_served, share_memory
-from opweave.compiler.loops.lowering import (
+from opweave.compiler.loops.given import (
     LARGEST_GIVEN,
     Lowered,
     Parameter,
     Result,
     computed_outside,
 )
+from opweave.compiler.loops.kinds import is_served, share_memory
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import OutOfRangeError
 from opweave.runtime.binaries.build import builder
@@ -26,7 +26,7 @@ from opweave.runtime.process.locks import Once
 # Words that say what went wrong.
 FAULT_WORDS = 4
 DONE, NO_ROUND, RAISED = range(3)
-# What is raised, in the order of ``LoopEnd`` in templates/host/loops.cuh: NumPy's and Python's texts.
+# What is raised, in the order of ``LoopEnd`` of loops.cuh: texts of NumPy and Python.
 FAULTS: tuple[tuple[type[Exception], str], ...] = (
     (IndexError, "index {0} is out of bounds for axis {1} with size {2}"),
     (ValueError, "operands could not be broadcast together with shapes ({0},) ({1},)"),
@@ -35,7 +35,7 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
     (ZeroDivisionError, "division by zero"),
     (
         OutOfRangeError,
-        "an integer of Python became larger than 64 bits, which a loop does not hold",
+        "an integer of Python left 64 bits, in a loop that C runs",
     ),
     (OverflowError, "Python integer {0} out of bounds"),
     (ValueError, "zero-size array to reduction operation which has no identity"),

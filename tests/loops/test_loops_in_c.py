@@ -38,7 +38,8 @@ def run_in_c(function, args):
     rolled = Rolled(function)
     found = called(rolled, args)
     left = [site.left for site in rolled.sites if site.left]
-    assert rolled.ran and not left, left
+    assert rolled.ran
+    assert not left
     return found
 
 

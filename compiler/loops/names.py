@@ -1,0 +1,195 @@
+"""Names of a loop: variables of C that hold numbers, views and new arrays; and assignments."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.loops.applied import dense_strides
+from opweave.compiler.loops.arithmetic import as_computed
+from opweave.compiler.loops.expressions import Expressions
+from opweave.compiler.loops.values import (
+    Constant,
+    EitherError,
+    Elements,
+    Held,
+    NoLoopError,
+    Number,
+    Several,
+    Size,
+    View,
+)
+from opweave.opcodes import dtypes
+from opweave.opcodes.dtypes import F64
+
+Env = dict[str, Held]
+
+
+class Names(Expressions):
+    """Binds names.
+
+    Attributes:
+        given: names of C that have a value when the loop begins.
+        either: names of floats of Python or of NumPy.
+        said: their variables, with those that say which they are.
+        held_by: the rooms of arrays that names hold.
+    """
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.given: set[str] = set()
+        self.variables: dict[tuple[str, str], str] = {}
+        self.either: frozenset[str] = frozenset()
+        self.said: dict[str, str] = {}
+        self.held_by: dict[str, str] = {}
+
+    def is_fixed(self, size: Size) -> bool:
+        """True for a sum of what the call gives."""
+        return all(name in self.given for name, _ in size.terms)
+
+    def bind(self, name: str, held: Held) -> None:
+        """Let a name hold something, in a variable of C where it is computed."""
+        if isinstance(held, Number):
+            self.env[name] = self._number_in(name, held)
+        elif isinstance(held, View):
+            self.env[name] = self._view_in(name, held)
+        elif isinstance(held, Elements):
+            self.env[name] = self._array_in(name, held)
+        elif isinstance(held, Constant):
+            self.env[name] = held
+        else:
+            raise NoLoopError("a name for a tuple")
+
+    def variable(self, name: str, kind: str, c_type: str) -> str:
+        """The variable of C that a name is, while it holds a value of a kind."""
+        key = (self.prefix + name, kind)
+        if key not in self.variables:
+            text = self.text.unused(f"{self.prefix}{name}")
+            self.variables[key] = self.text.variable(c_type, text)
+        return self.variables[key]
+
+    def _number_in(self, name: str, number: Number) -> Number:
+        if number.maybe and number.type is not F64:
+            raise NoLoopError(f"{name}, a truth of Python or of NumPy")
+        if number.maybe and self.prefix + name not in self.either:
+            raise EitherError(self.prefix + name)
+        if self.prefix + name in self.either and number.type in (float, F64):
+            return self._either_in(name, number)
+        variable = self.variable(name, number.type_name, number.c_type)
+        self.text.add(f"{variable} = {number.text};")
+        size = number.size
+        if size is None or any(term in self.text.declared for term, _ in size.terms):
+            size = Size.of(variable)
+        return replace(number, text=variable, size=size, outside=None)
+
+    def _either_in(self, name: str, number: Number) -> Number:
+        """A float of Python or of NumPy, and which of them it is."""
+        variable = self.variable(name, "either", "double")
+        maybe = self.variable(f"{name}_is_numpys", "either", "bool")
+        said = number.maybe or ("false" if number.type is float else "true")
+        self.said[variable] = maybe
+        self.text.add(f"{maybe} = {said}, {variable} = {number.text};")
+        if not number.maybe:
+            return replace(number, text=variable, outside=None)
+        return Number(F64, variable, maybe=maybe)
+
+    def _view_in(self, name: str, view: View) -> View:
+        """A name for a part of an array: its place, extents and strides are variables."""
+        kind = f"{view.base}_{view.rank}"
+        pointer = self.variable(name, kind, f"{view.dtype.storage}*")
+        sizes, strides, writes = [], [], [f"{pointer} = {view.pointer};"]
+        for axis, (size, stride) in enumerate(zip(view.sizes, view.strides, strict=True)):
+            if not self.is_fixed(size):
+                kept = self.text.variable("int64", f"{pointer}_n{axis}")
+                writes.append(f"{kept} = {size.text};")
+                size = Size.of(kept)
+            sizes.append(size)
+            if stride not in ("0", "1"):
+                kept = self.text.variable("int64", f"{pointer}_s{axis}")
+                writes.append(f"{kept} = {stride};")
+                stride = kept
+            strides.append(stride)
+        for text in writes:
+            self.text.add(text)
+        return replace(
+            view, pointer=pointer, sizes=tuple(sizes), strides=tuple(strides), where=None
+        )
+
+    def _array_in(self, name: str, value: Elements) -> View:
+        """A name for a new array: in memory of the name, two in turn where one reads the other."""
+        kind = f"{value.dtype}x{value.rank}"
+        first, second = (self.variable(name, f"{kind}{n}", "LoopRoom") for n in ("", "_next"))
+        holder = self.variable(name, kind + "_at", f"{value.dtype.storage}*")
+        if any(getattr(h, "base", None) == holder for n, h in self.env.items() if n != name):
+            raise NoLoopError(f"another name for what {name} was, before it is a new array")
+        made = self.view_in(second, value.dtype, value.sizes)
+        if value.rank == 0:
+            raise NoLoopError("an array without dimensions")
+        self.store(made, value)
+        self.text.add(f"exchange({first}, {second});")
+        sizes = []
+        for axis, size in enumerate(value.sizes):
+            if not self.is_fixed(size):
+                kept = self.text.variable("int64", f"{holder}_n{axis}")
+                self.text.add(f"{kept} = {size.text};")
+                size = Size.of(kept)
+            sizes.append(size)
+        self.text.add(f"{holder} = {made.pointer};")
+        self.held_by[holder] = first
+        return View(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
+
+    def assign(self, target: ast.expr, held: Held) -> None:
+        """Assign to a name, to a part of an array, or to several of them."""
+        if isinstance(target, ast.Name):
+            self.bind(target.id, held)
+        elif isinstance(target, ast.Subscript):
+            self.put(self.target(target), held)
+        elif isinstance(target, ast.Tuple | ast.List):
+            items = self._unpacked(held, len(target.elts))
+            for part, item in zip(target.elts, items, strict=True):
+                self.assign(part, item)
+        else:
+            raise NoLoopError(f"an assignment to {type(target).__name__}")
+
+    def _unpacked(self, held: Held, count: int) -> list[Held]:
+        if not isinstance(held, Several) or len(held.items) != count:
+            raise NoLoopError("an assignment of several values at once that are no tuple")
+        if any(isinstance(item, View | Elements) for item in held.items) and count > 1:
+            raise NoLoopError("an assignment of several arrays at once")
+        return [
+            replace(item, text=self.text.named(item.c_type, item.text))
+            if isinstance(item, Number) and item.known is None
+            else item
+            for item in held.items
+        ]
+
+    def target(self, node: ast.Subscript) -> View:
+        """The part of an array that is assigned to."""
+        array = self.value(node.value)
+        if not isinstance(array, View):
+            raise NoLoopError("an assignment to an item of what is no array")
+        return self.indexing.index(array, self.items(node.slice))
+
+    def put(self, target: View, held: Held) -> None:
+        """Assign to the elements of a part of an array."""
+        value = as_computed(held)
+        self.check_kind(value, target.dtype)
+        self.written(target)
+        self.store(target, value)
+
+    def written(self, target: View) -> None:
+        """Note that an array is written to."""
+
+    def check_kind(self, value: Number | View | Elements, target: dtypes.DType) -> None:
+        """Hold an assignment to numbers of the target's kind, whatever they are rounded to."""
+        held = value.type if isinstance(value, Number) else value.dtype
+        source = np.dtype(held) if isinstance(held, type) else held.numpy
+        if isinstance(held, type) and held is int and target.kind in "iufc":
+            return
+        if isinstance(held, type) and held is float and target.kind in "fc":
+            return
+        if not np.can_cast(source, target.numpy, "same_kind"):
+            raise NoLoopError(f"an assignment of {source} to elements of {target.numpy_name}")

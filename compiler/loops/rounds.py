@@ -1,0 +1,226 @@
+"""Branches, and loops within a loop: what names hold where several ways meet."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opweave.compiler.loops.applied import bounds_of
+from opweave.compiler.loops.names import Names
+from opweave.compiler.loops.values import (
+    Held,
+    Mixed,
+    NoLoopError,
+    Number,
+    Size,
+    UnknownError,
+    same_kind,
+)
+from opweave.opcodes.dtypes import F64
+
+Env = dict[str, Held]
+
+
+@dataclass
+class Around:
+    """The loop around a statement: what names hold where it is left, and where a round ends."""
+
+    left: list[Env] = field(default_factory=list)
+    ended: list[Env] = field(default_factory=list)
+
+
+class Rounds(Names):
+    """Lowers branches and rounds.
+
+    Attributes:
+        live: False behind a break, a continue or a return.
+        is_entered: the loop that is next is the outermost, and left where it has no round.
+        is_first: the round is the first of the outermost loop.
+    """
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.around: list[Around] = []
+        self.live = True
+        self.is_entered = self.is_first = False
+
+    def statements(self, nodes: Sequence[ast.stmt]) -> None:
+        """Lower statements, one after the other."""
+        raise NotImplementedError
+
+    def branches(self, test: Number, parts: Sequence[Sequence[ast.stmt]]) -> None:
+        """``if`` and ``else``."""
+        before, after = dict(self.env), list[Env]()
+        for head, nodes in zip((f"if ({test.text})", "else"), parts, strict=True):
+            self.env, self.live = dict(before), True
+            if not nodes:
+                after.append(self.env)
+                continue
+            with self.text.block(head):
+                self.statements(nodes)
+            if self.live:
+                after.append(self.env)
+        self.live = bool(after)
+        self.env = self.joined(after) if after else before
+
+    def loop(self, head: str, begin: Callable[[], None], node: ast.For | ast.While) -> None:
+        """Lower the rounds of a loop; where names change their types, the first one apart."""
+        if node.orelse:
+            raise NoLoopError("else of a loop")
+        before, mark = dict(self.env), self.text.mark()
+        entered, self.is_entered = self.is_entered, False
+        changed = assigned([*node.body, *([node.target] if isinstance(node, ast.For) else [])])
+        unknown: set[str] = set()  # of which a round may know nothing when it begins
+        for peeled in (False, False, True, True):
+            self._back(mark, before)
+            try:
+                return self._rounds(
+                    head, begin, node, changed, unknown, entered=entered, peeled=peeled
+                )
+            except ChangedError as error:
+                unknown = unknown | error.names
+            except NoLoopError as error:
+                if not unknown and not isinstance(error, UnknownError):
+                    raise
+                if peeled:
+                    raise
+                unknown = set()
+                if isinstance(error, UnknownError):
+                    continue
+        raise NoLoopError(f"{min(unknown)}, whose type changes in a loop")
+
+    def _back(self, mark: tuple[int, int], env: Env) -> None:
+        """Lower anew from a mark on."""
+        self.text.back(mark)
+        self.env, self.live = dict(env), True
+
+    def _rounds(
+        self,
+        head: str,
+        begin: Callable[[], None],
+        node: ast.For | ast.While,
+        changed: set[str],
+        unknown: set[str],
+        *,
+        entered: bool,
+        peeled: bool,
+    ) -> None:
+        before = dict(self.env)
+        first = self.text.fresh("first") if peeled else ""
+        if first:
+            self.text.add(f"bool {first} = true;")
+        around = Around()
+        self.around.append(around)
+        try:
+            with self.text.block(head):
+                if first:
+                    with self.text.block(f"if ({first})"):
+                        self.text.add(f"{first} = false;")
+                        self.is_first = entered
+                        ends = self._round(begin, node, around, dict(self.env))
+                        self.text.add("continue;")
+                    self.env = self.joined(ends)
+                at_head = {n: h for n, h in self.env.items() if n not in unknown}
+                at_head = self.forgotten(at_head, changed)
+                ends = self._round(begin, node, around, at_head)
+        finally:
+            self.around.pop()
+        unstable = {
+            name
+            for end in ends
+            for name, held in at_head.items()
+            if name in changed and not (name in end and is_stable(held, end[name]))
+        }
+        if unstable:
+            raise ChangedError(unstable)
+        self.live = True
+        ways = list(around.left)
+        if isinstance(node, ast.For):
+            ways += [*([] if entered else [before]), *([at_head] if peeled else []), *ends]
+        self.env = self.joined([self.forgotten(env, changed) for env in ways])
+
+    def _round(
+        self, begin: Callable[[], None], node: ast.For | ast.While, around: Around, env: Env
+    ) -> list[Env]:
+        """One round, from what names hold at its begin: what they hold at its ends."""
+        self.env, self.live = dict(env), True
+        around.ended.clear()
+        begin()
+        self.statements(node.body)
+        ends = [*around.ended, *([self.env] if self.live else [])]
+        self.live = True
+        return ends
+
+    def joined(self, envs: Sequence[Env]) -> Env:
+        """What names hold where several ways meet: of several types, or unbound in one, none."""
+        found: Env = {}
+        for name in envs[0] if envs else ():
+            held = [env[name] for env in envs if name in env]
+            if len(held) == len(envs) and (one := self._met(held)) is not None:
+                found[name] = one
+        return found
+
+    def _met(self, held: Sequence[Held]) -> Held | None:
+        """What a name holds that holds one of several things; None where that is no one type."""
+        first = held[0]
+        if all(other == first for other in held):
+            return first
+        if all(same_kind(first, other) for other in held):
+            return plain(first)
+        if not all(is_float(other) for other in held):
+            return None
+        if not isinstance(first, Number) or first.text not in self.said:
+            return Mixed()
+        return Number(F64, first.text, maybe=self.said[first.text])
+
+    def forgotten(self, env: Env, names: set[str]) -> Env:
+        """The same, without what is known of the values of some names."""
+        return {n: self._unknown(h) if n in names else h for n, h in env.items()}
+
+    def _unknown(self, held: Held) -> Held:
+        if isinstance(held, Number) and is_float(held) and held.text in self.said:
+            return Number(F64, held.text, maybe=self.said[held.text])
+        return plain(held)
+
+
+class ChangedError(NoLoopError):
+    """Names hold something of another type after a round."""
+
+    def __init__(self, names: set[str]):
+        super().__init__(", ".join(sorted(names)))
+        self.names = names
+
+
+def is_float(held: Held) -> bool:
+    """A float of Python or a float64 of NumPy."""
+    return isinstance(held, Mixed) or (isinstance(held, Number) and held.type in (float, F64))
+
+
+def is_stable(before: Held, after: Held) -> bool:
+    """Whether what a name holds after a round may be what it holds before one."""
+    if isinstance(before, Number) and before.maybe:
+        return is_float(after) and not isinstance(after, Mixed)
+    return same_kind(before, after)
+
+
+def plain(held: Held) -> Held:
+    """A number of which nothing is known but its type."""
+    if not isinstance(held, Number) or held.maybe:
+        return held
+    size = Size.of(held.text) if held.is_integer else None
+    _, low, high = bounds_of(held.type)
+    if held.type is bool:
+        low, high = 0, 1
+    return Number(held.type, held.text, size, low, high)
+
+
+def assigned(nodes: Sequence[ast.AST]) -> set[str]:
+    """The names that statements assign to."""
+    return {
+        n.id
+        for node in nodes
+        for n in ast.walk(node)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
