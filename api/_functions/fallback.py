@@ -8,18 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from opweave._functions.budget import ROLLED, TooLongError, warn
+from opweave._functions.by_numpy import ByNumPy, keep, size_class, why_numpy
 from opweave._functions.calls import Ready
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
-from opweave._functions.rolling import Loops
+from opweave._loops.rolling import Loops
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten
-from opweave.compiler.ir.pace import IN_PARTS
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.compiler.tracing.written import has_written
-from opweave.configuration import config
 from opweave.opcodes.errors import (
     AlignmentError,
     OpweaveError,
@@ -35,18 +34,6 @@ from opweave.runtime.process import environment
 
 # Kinds of calls that are traced in vain before all others run in parts, too.
 MOST_REFUSED = 8
-# Kinds of calls of which it is remembered that NumPy runs them.
-MOST_PLAIN = 256
-
-
-class ByNumPy(Exception):
-    """The plain function has to run; the text says why, and ``once`` for what it is told once."""
-
-    def __init__(self, why: str, once: Any = None, rolled: Any = None):
-        """``rolled``: the kinds of a call whose loops C may run; it is told of if none does."""
-        super().__init__(why)
-        self.once = why if once is None else once
-        self.rolled = rolled
 
 
 class Fallback:
@@ -65,7 +52,7 @@ class Fallback:
         self._plain: dict[Any, tuple[str, Any]] = {}  # kinds of calls that NumPy runs, and why
         self._warned = self._told_of_costs = False
         self.told: set[Any] = set()
-        self.loops = Loops(given)
+        self.loops = Loops(given, preparing.options)
         preparing.may_roll = self._may_roll
 
     def restart(self, parts: Parts) -> None:
@@ -136,16 +123,7 @@ class Fallback:
 
     def _may_roll(self, call: Call) -> bool:
         """Whether C may run a call's loops, as far as is known."""
-        options = self._preparing.options
-        if (
-            not config.loops
-            or not options.fused
-            or options.toggles
-            or options.fast
-            or is_on_gpu(call)
-        ):
-            return False
-        return self._parts.kinds(call) not in self.loops.known and self.loops.has_any()
+        return not is_on_gpu(call) and self.loops.may_run(self._parts.kinds(call))
 
     def _prepare_whole(self, call: Call) -> Ready:
         """Prepare a call; an error of code in C that was given a stand-in becomes a refusal.
@@ -273,55 +251,25 @@ class Fallback:
         found = explain_parts(self._signature.name, ran, why)
         return found.with_notes([n for t in self._parts.traces(ran) for n in notes_of(t)])
 
-    def plainly(
-        self,
-        args: Any,
-        kwargs: Any,
-        out: Any,
-        why: str | None,
-        once: Any = None,
-        rolled: Any = None,
-    ) -> Any:
-        """Run the user's own function, by NumPy; ``why`` is told once, as a warning.
+    def plainly(self, args: Any, kwargs: Any, out: Any, told: ByNumPy | None) -> Any:
+        """Run the user's own function, by NumPy; why is ``told`` once, as a warning.
 
-        C runs its loops where it can, for a call whose kinds are ``rolled``.
+        C runs its loops where it can, of a call whose kinds are ``rolled``.
         """
+        rolled, why = (None, "") if told is None else (told.rolled, str(told))
         if rolled is None:
             result = self.given(*args, **kwargs)
         else:
             result = self.loops.run(rolled, args, kwargs)
-            why = why if self.loops.known.get(rolled) is None else None
-        if why and once not in self.told:
-            self.told.add(once)
+            why = "" if self.loops.runs(rolled) else why
+        if told is not None and why and told.once not in self.told:
+            self.told.add(told.once)
             warnings.warn(
                 f"{self._signature.name} runs by NumPy, not fused: {why}",
                 OpweaveWarning,
                 stacklevel=4,  # the line that calls
             )
         return result if out is None else packed_into(out, result)
-
-
-def why_numpy(error: OpweaveError) -> str:
-    """Why NumPy runs a loop that is too long, "" where it runs in parts: by a model of NumPy."""
-    if error.mean_seconds is None or error.mean_seconds >= IN_PARTS:
-        return ""
-    return (
-        f"{error}. In parts it would take longer: NumPy has an operation in some "
-        f"{error.mean_seconds * 1e6:.0f} us, by a model; fullgraph=True compiles all of it"
-    )
-
-
-def keep(known: dict[Any, Any], key: Any, value: Any) -> None:
-    """Remember something; where there is too much, forget what is oldest."""
-    if len(known) >= MOST_PLAIN:
-        known.pop(next(iter(known)))
-    known[key] = value
-
-
-def size_class(call: Call) -> tuple[int, ...]:
-    """The size of each array, and each integer, by its power of two: loops have so many rounds."""
-    sizes = [int(array.size) for array in call.arrays]
-    return tuple(n.bit_length() for n in (*sizes, *(v for v in call.values if type(v) is int)))
 
 
 def packed_into(out: Any, result: Any) -> Any:

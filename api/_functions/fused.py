@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from opweave._functions.arguments import Signature
+from opweave._functions.by_numpy import ByNumPy
 from opweave._functions.calls import Ready
-from opweave._functions.fallback import ByNumPy, Fallback, packed_into
+from opweave._functions.fallback import Fallback, packed_into
 from opweave._functions.layout import Call
 from opweave._functions.like_given import LikeGiven
 from opweave._functions.named import reduced
@@ -150,8 +151,8 @@ class Fused(LikeGiven):
                 return through_gpu(self, self._preparing, call, out)
             return self.called(call, out)
         except ByNumPy as error:  # raised before anything was computed
-            why, once, rolled = str(error), error.once, error.rolled
-        return self.fallback.plainly(args, kwargs, out, why, once, rolled)
+            told = error
+        return self.fallback.plainly(args, kwargs, out, told)
 
     def _inside(self, args: Any, kwargs: Any, out: Any) -> Any:
         """Inside another function the plain function is called, with the very objects given."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.loops.arithmetic import as_computed
-from opweave.compiler.loops.expressions import extent
+from opweave.compiler.loops.nodes import extent
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.statements import Statements
 from opweave.compiler.loops.values import (

@@ -45,38 +45,37 @@ class Indexing:
         asked = sum(item is not None for item in items)
         if asked > view.rank:
             raise NoLoopError("more indices than an array has axes")
-        full = [*items, *[Slice(None, None, 1)] * (view.rank - asked)]
         pointer, sizes, strides = [view.pointer], list[Size](), list[str]()
         where: list[tuple[Size, Size]] = []
         axis = 0
-        for item in full:
+        for item in [*items, *[Slice(None, None, 1)] * (view.rank - asked)]:
             if item is None:
                 sizes.append(Size.of(1))
                 strides.append("0")
                 continue
             size, stride = view.sizes[axis], view.strides[axis]
-            if isinstance(item, Number):
-                first = last = self._place(item, size, axis)
-            else:
-                first, length, step = self._part(item, size)
+            first, length, step = self._along(item, size, axis)
+            if length is not None:
                 sizes.append(length)
                 strides.append(stride if step == 1 else f"{step} * {stride}")
-                last = first.plus(length).plus(-1) if step == 1 else size.plus(-1)
-                if step != 1:
-                    where.append((Size.of(0), last))
-            if not (isinstance(item, Slice) and item.step != 1):
-                where.append((first, last))
             if first != Size.of(0):
                 pointer.append(_product(first, stride))
+            where.append(_span(first, length, step, size))
             axis += 1
-        known = tuple(where) if view.where is not None and view.pointer == view.base else None
+        is_whole = view.where is not None and view.pointer == view.base
         return replace(
             view,
             pointer=" + ".join(pointer),
             sizes=tuple(sizes),
             strides=tuple(strides),
-            where=known,
+            where=tuple(where) if is_whole else None,
         )
+
+    def _along(self, item: Number | Slice, size: Size, axis: int) -> tuple[Size, Size | None, int]:
+        """First place, number of elements and step along an axis; None elements of an index."""
+        if isinstance(item, Number):
+            return self._place(item, size, axis), None, 1
+        return self._part(item, size)
 
     def are_apart(self, a: View, b: View) -> bool:
         """Whether two views of an array are known to share no element."""
@@ -176,6 +175,15 @@ class Indexing:
         if number.size is None:
             return Size.of(self.text.named("int64", number.text))
         return number.size
+
+
+def _span(first: Size, length: Size | None, step: int, size: Size) -> tuple[Size, Size]:
+    """The first and the last place that are looked at."""
+    if length is None:
+        return first, first
+    if step == 1:
+        return first, first.plus(length).plus(-1)
+    return Size.of(0), size.plus(-1)
 
 
 def _product(place: Size, stride: str) -> str:

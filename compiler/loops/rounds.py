@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,28 @@ class Around:
 
     left: list[Env] = field(default_factory=list)
     ended: list[Env] = field(default_factory=list)
+
+
+@dataclass
+class Loop:
+    """A loop within the function of C.
+
+    Attributes:
+        head: the text of its head.
+        begin: writes what every round begins with.
+        is_outermost: it is the whole; where it has no round, C says so and changes nothing.
+    """
+
+    node: ast.For | ast.While
+    head: str
+    begin: Callable[[], None]
+    is_outermost: bool = False
+
+    @property
+    def changed(self) -> set[str]:
+        """The names that it assigns to."""
+        target = [self.node.target] if isinstance(self.node, ast.For) else []
+        return assigned([*self.node.body, *target])
 
 
 class Rounds(Names):
@@ -65,90 +88,73 @@ class Rounds(Names):
         self.live = bool(after)
         self.env = self.joined(after) if after else before
 
-    def loop(self, head: str, begin: Callable[[], None], node: ast.For | ast.While) -> None:
+    def loop(self, loop: Loop) -> None:
         """Lower the rounds of a loop; where names change their types, the first one apart."""
-        if node.orelse:
+        if loop.node.orelse:
             raise NoLoopError("else of a loop")
         before, mark = dict(self.env), self.text.mark()
-        entered, self.is_entered = self.is_entered, False
-        changed = assigned([*node.body, *([node.target] if isinstance(node, ast.For) else [])])
+        loop.is_outermost, self.is_entered = self.is_entered, False
         unknown: set[str] = set()  # of which a round may know nothing when it begins
         for peeled in (False, False, True, True):
-            self._back(mark, before)
+            self.text.back(mark)
+            self.env, self.live = dict(before), True
             try:
-                return self._rounds(
-                    head, begin, node, changed, unknown, entered=entered, peeled=peeled
-                )
+                return self._rounds(loop, unknown, peeled)
             except ChangedError as error:
                 unknown = unknown | error.names
             except NoLoopError as error:
-                if not unknown and not isinstance(error, UnknownError):
-                    raise
-                if peeled:
+                if peeled or not (unknown or isinstance(error, UnknownError)):
                     raise
                 unknown = set()
-                if isinstance(error, UnknownError):
-                    continue
         raise NoLoopError(f"{min(unknown)}, whose type changes in a loop")
 
-    def _back(self, mark: tuple[int, int], env: Env) -> None:
-        """Lower anew from a mark on."""
-        self.text.back(mark)
-        self.env, self.live = dict(env), True
-
-    def _rounds(
-        self,
-        head: str,
-        begin: Callable[[], None],
-        node: ast.For | ast.While,
-        changed: set[str],
-        unknown: set[str],
-        *,
-        entered: bool,
-        peeled: bool,
-    ) -> None:
-        before = dict(self.env)
-        first = self.text.fresh("first") if peeled else ""
-        if first:
-            self.text.add(f"bool {first} = true;")
-        around = Around()
+    def _rounds(self, loop: Loop, unknown: set[str], peeled: bool) -> None:
+        before, around = dict(self.env), Around()
         self.around.append(around)
         try:
-            with self.text.block(head):
-                if first:
-                    with self.text.block(f"if ({first})"):
-                        self.text.add(f"{first} = false;")
-                        self.is_first = entered
-                        ends = self._round(begin, node, around, dict(self.env))
-                        self.text.add("continue;")
-                    self.env = self.joined(ends)
+            with self.text.block(loop.head) if not peeled else self._first_round(loop, around):
                 at_head = {n: h for n, h in self.env.items() if n not in unknown}
-                at_head = self.forgotten(at_head, changed)
-                ends = self._round(begin, node, around, at_head)
+                at_head = self.forgotten(at_head, loop.changed)
+                ends = self._round(loop, around, at_head)
         finally:
             self.around.pop()
         unstable = {
             name
             for end in ends
             for name, held in at_head.items()
-            if name in changed and not (name in end and is_stable(held, end[name]))
+            if name in loop.changed and not (name in end and is_stable(held, end[name]))
         }
         if unstable:
             raise ChangedError(unstable)
-        self.live = True
         ways = list(around.left)
-        if isinstance(node, ast.For):
-            ways += [*([] if entered else [before]), *([at_head] if peeled else []), *ends]
-        self.env = self.joined([self.forgotten(env, changed) for env in ways])
+        if isinstance(loop.node, ast.For):
+            ways += [
+                *([] if loop.is_outermost else [before]),
+                *([at_head] if peeled else []),
+                *ends,
+            ]
+        self.env = self.joined([self.forgotten(env, loop.changed) for env in ways])
 
-    def _round(
-        self, begin: Callable[[], None], node: ast.For | ast.While, around: Around, env: Env
-    ) -> list[Env]:
+    @contextmanager
+    def _first_round(self, loop: Loop, around: Around) -> Iterator[None]:
+        """The first round apart; what comes behind is any other one."""
+        first = self.text.fresh("first")
+        self.text.add(f"bool {first} = true;")
+        with self.text.block(loop.head):
+            with self.text.block(f"if ({first})"):
+                self.text.add(f"{first} = false;")
+                self.is_first = loop.is_outermost and isinstance(loop.node, ast.While)
+                ends = self._round(loop, around, dict(self.env))
+                self.text.add("continue;")
+            self.env = self.joined(ends)
+            yield
+
+    def _round(self, loop: Loop, around: Around, env: Env) -> list[Env]:
         """One round, from what names hold at its begin: what they hold at its ends."""
         self.env, self.live = dict(env), True
         around.ended.clear()
-        begin()
-        self.statements(node.body)
+        loop.begin()
+        self.statements(loop.node.body)
         ends = [*around.ended, *([self.env] if self.live else [])]
         self.live = True
         return ends

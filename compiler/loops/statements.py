@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opweave.compiler.loops.rounds import Rounds
+from opweave.compiler.loops.nodes import EXPRESSIONS
+from opweave.compiler.loops.rounds import Loop, Rounds
 from opweave.compiler.loops.values import (
     Counted,
     EitherError,
@@ -26,6 +27,8 @@ WIDEST_COMMENT = 90
 
 class Statements(Rounds):
     """Lowers statements."""
+
+    forms = EXPRESSIONS
 
     def statements(self, nodes: Sequence[ast.stmt]) -> None:
         for node in nodes:
@@ -113,7 +116,7 @@ def _for_range(self: Statements, node: ast.For, over: Counted) -> None:
         self.text.add(f"if (!({ends[0].text} {sign} {ends[1].text})) return LOOP_NO_ROUND;")
     move = f"{counter} += {step}" if step > 0 else f"{counter} -= {-step}"
     head = f"for (int64 {counter} = {ends[0].text}; {counter} {sign} {ends[1].text}; {move})"
-    self.loop(head, begin, node)
+    self.loop(Loop(node, head, begin))
 
 
 def _counter(node: ast.For) -> str:
@@ -143,7 +146,7 @@ def _for_rows(self: Statements, node: ast.For, over: View) -> None:
         self.assign(node.target, self.loaded(self.indexing.index(whole, [number])))
 
     head = f"for (int64 {counter} = 0; {counter} < {size.text}; ++{counter})"
-    self.loop(head, begin, node)
+    self.loop(Loop(node, head, begin))
 
 
 def _while(self: Statements, node: ast.While) -> None:
@@ -157,7 +160,7 @@ def _while(self: Statements, node: ast.While) -> None:
             self.around[-1].left.append(dict(self.env))
             self.text.add(f"if (!{test.text}) break;")
 
-    self.loop("for (;;)", begin, node)
+    self.loop(Loop(node, "for (;;)", begin))
 
 
 def _break(self: Statements, node: ast.stmt) -> None:

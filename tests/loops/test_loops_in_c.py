@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import pytest
 
-from opweave._functions.rolled import Rolled
+from opweave._loops.rolled import Rolled
 from tests.loops.programs import PROGRAMS, SUMMED
 
 pytestmark = pytest.mark.host

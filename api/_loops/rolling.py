@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave._functions.rolled import MOST_KINDS, Rolled
+from opweave._loops.rolled import MOST_KINDS, Rolled
 from opweave.compiler.loops.values import NoLoopError
+from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
 
 # What NumPy may do of errors of floating point that C does not look for.
@@ -23,8 +24,9 @@ class Loops:
         known: of calls that were rolled, how they run; None where no loop could be.
     """
 
-    def __init__(self, given: Callable[..., Any]):
+    def __init__(self, given: Callable[..., Any], options: Options):
         self._given = given
+        self._is_open = options.fused and not options.toggles and not options.fast
         self._first: Rolled | None = None
         self._asked = False
         self._was: tuple[Any, ...] = (None, None, None)
@@ -44,6 +46,13 @@ class Loops:
                 except NoLoopError:
                     self._first = None
         return self._first is not None
+
+    def may_run(self, kinds: Any) -> bool:
+        """Whether C may run loops of calls of some kinds, as far as is known.
+
+        Not where toggles are asked for, or every operator as a kernel.
+        """
+        return config.loops and self._is_open and kinds not in self.known and self.has_any()
 
     def runs(self, kinds: Any) -> bool:
         """Whether it is known that C runs loops of calls of some kinds."""

@@ -1,0 +1,216 @@
+"""Expressions of a loop, by their nodes of the syntax tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.loops.applied import bounds_of
+
+# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
+from opweave.compiler.loops.expressions import Expressions
+from opweave.compiler.loops.numbers import literal
+from opweave.compiler.loops.values import (
+    Constant,
+    EitherError,
+    Elements,
+    Held,
+    Mixed,
+    NoLoopError,
+    Number,
+    Several,
+    Size,
+    View,
+)
+from opweave.opcodes.dtypes import BOOL
+
+UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
+
+
+def _constant(self: Expressions, node: ast.Constant) -> Held:
+    if type(node.value) in (bool, int, float):
+        return literal(node.value)
+    if type(node.value) is complex:
+        raise NoLoopError("complex numbers of Python inside a loop")
+    return Constant(node.value)
+
+
+def _name(self: Expressions, node: ast.Name) -> Held:
+    if node.id in self.env:
+        if isinstance(held := self.env[node.id], Mixed):
+            raise EitherError(self.prefix + node.id)
+        return held
+    found = self.resolve(node.id)
+    return literal(found) if type(found) in (bool, int, float) else Constant(found)
+
+
+def _binary(self: Expressions, node: ast.BinOp) -> Held:
+    left = self.value(node.left)
+    return self.binary(type(node.op), left, self.value(node.right))
+
+
+def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
+    if isinstance(node.op, ast.Not):
+        truth = self.truth(node.operand)
+        if truth.known is not None:
+            return literal(not truth.known)
+        return Number(bool, f"!{truth.text}", low=0, high=1)
+    operand = self.computed(node.operand)
+    if isinstance(operand, Number) and operand.maybe:
+        if not isinstance(node.op, ast.USub):
+            raise NoLoopError("an operator of a float of Python or of NumPy")
+        return replace(operand, text=self.text.named("double", f"-{operand.text}"))
+    if isinstance(operand, Number) and operand.is_python:
+        return self.numbers.unary(type(node.op), operand)
+    return self.apply(UNARY[type(node.op)], operand)
+
+
+def _compare(self: Expressions, node: ast.Compare) -> Held:
+    if len(node.ops) == 1:
+        left = self.value(node.left)
+        return self.compare(type(node.ops[0]), left, self.value(node.comparators[0]))
+    left = self.value(node.left)
+    truths: list[Number] = []
+    for op, right in zip(node.ops, node.comparators, strict=True):
+        if not isinstance(right, ast.Name | ast.Constant) and right is not node.comparators[-1]:
+            raise NoLoopError("a chain of comparisons of what is computed")
+        other = self.value(right)
+        truth = self.compare(type(op), left, other)
+        if not isinstance(truth, Number) or (truths and truth.type != truths[0].type):
+            raise NoLoopError("a chain of comparisons of arrays, or of several types")
+        truths.append(truth)
+        left = other
+    text = " && ".join(truth.text for truth in truths)
+    return Number(truths[0].type, f"({text})", low=0, high=1)
+
+
+def _bool(self: Expressions, node: ast.BoolOp) -> Held:
+    """``a and b``: only of truths; what is right is computed where the left does not decide."""
+    decides = isinstance(node.op, ast.Or)
+    first = self.value(node.values[0])
+    if not isinstance(first, Number) or first.type not in (bool, BOOL):
+        raise NoLoopError("and, or of what is no truth")
+    found, maybe = self.truth_of(first), [first.maybe]
+    if found.known is not None and len(node.values) == 2:
+        return first if found.known is decides else self.value(node.values[1])
+    name = self.text.variable("bool", self.text.fresh("truth"))
+    self.text.add(f"{name} = {found.text};")
+    heads = 0
+    for part in node.values[1:]:
+        self.text.add(f"if ({'!' if decides else ''}{name}) {{")
+        heads += 1
+        found_part = self.value(part)
+        if not isinstance(found_part, Number) or found_part.type != first.type:
+            raise NoLoopError("and, or of truths of several types")
+        maybe.append(found_part.maybe)
+        self.text.add(f"{name} = {self.truth_of(found_part).text};")
+    self.text.add("}" * heads)
+    said = " || ".join(filter(None, maybe))
+    return Number(first.type, name, low=0, high=1, maybe=said)
+
+
+def _choice(self: Expressions, node: ast.IfExp) -> Held:
+    test = self.truth(node.test)
+    if test.known is not None:
+        return self.value(node.body if test.known else node.orelse)
+    with self.text.block(""):
+        mark = self.text.mark()
+        kind = self.number(node.body)
+        self.text.back(mark)
+    self.text.lines.pop()
+    self.text.lines.pop()
+    name = self.text.variable(kind.c_type, self.text.fresh("chosen"))
+    for head, part in ((f"if ({test.text})", node.body), ("else", node.orelse)):
+        with self.text.block(head):
+            found = self.number(part)
+            if found.type != kind.type:
+                raise NoLoopError("a choice between numbers of several types")
+            self.text.add(f"{name} = {found.text};")
+    return Number(kind.type, name, None, *bounds_of(kind.type)[1:])
+
+
+def _subscript(self: Expressions, node: ast.Subscript) -> Held:
+    array = self.value(node.value)
+    if isinstance(array, Several):
+        place = self.number(node.slice).known
+        if type(place) is not int or not -len(array.items) <= place < len(array.items):
+            raise NoLoopError("an item of a tuple that changes")
+        return array.items[place]
+    if not isinstance(array, View):
+        raise NoLoopError("an index of what is computed")
+    return self.loaded(self.indexing.index(array, self.items(node.slice)))
+
+
+def _attribute(self: Expressions, node: ast.Attribute) -> Held:
+    owner = self.value(node.value)
+    if isinstance(owner, View | Elements):
+        found = ATTRIBUTES.get(node.attr)
+        if found is None:
+            raise NoLoopError(f".{node.attr} inside a loop")
+        return found(self, owner)
+    if isinstance(owner, Constant):
+        value = self.resolve_attribute(owner.value, node.attr)
+        return literal(value) if type(value) in (bool, int, float) else Constant(value)
+    raise NoLoopError(f".{node.attr} inside a loop")
+
+
+def _tuple(self: Expressions, node: ast.Tuple) -> Held:
+    return Several(tuple(map(self.value, node.elts)))
+
+
+def _call(self: Expressions, node: ast.Call) -> Held:
+    return self.called(node)
+
+
+def extent(size: Size) -> Number:
+    """The number of elements along an axis, as Python's integer."""
+    if not size.terms:
+        return literal(size.constant)
+    return Number(int, f"({size.text})", size, 0, 1 << 48)
+
+
+def _shape(self: Expressions, array: View | Elements) -> Held:
+    return Several(tuple(map(extent, array.sizes)))
+
+
+def _size(self: Expressions, array: View | Elements) -> Held:
+    found: Number = literal(1)
+    for size in array.sizes:
+        found = self.numbers.binary(ast.Mult, found, extent(size))
+    return found
+
+
+def _transposed(self: Expressions, array: View | Elements) -> Held:
+    if not isinstance(array, View):
+        raise NoLoopError(".T of what is computed")
+    return replace(array, sizes=array.sizes[::-1], strides=array.strides[::-1], where=None)
+
+
+def _dtype(self: Expressions, array: View | Elements) -> Held:
+    return Constant(np.dtype(array.dtype.numpy_name))
+
+
+ATTRIBUTES: Mapping[str, Callable[[Expressions, View | Elements], Held]] = {
+    "shape": _shape,
+    "size": _size,
+    "T": _transposed,
+    "dtype": _dtype,
+    "ndim": lambda _, array: literal(array.rank),
+}
+EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BoolOp: _bool,
+    ast.IfExp: _choice,
+    ast.Subscript: _subscript,
+    ast.Attribute: _attribute,
+    ast.Tuple: _tuple,
+    ast.Call: _call,
+}
