@@ -35,8 +35,7 @@ from opweave.opcodes.structural import refuse_inside
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.writes import Unwritten
 
-# What ``out=`` is where nobody gives it: None is an argument as any other.
-UNGIVEN: Any = object()
+UNGIVEN: Any = object()  # of ``out=``: None is an argument as any other
 
 
 class Fused(LikeGiven):
