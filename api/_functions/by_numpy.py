@@ -6,7 +6,6 @@ from typing import Any
 
 from opweave._functions.layout import Call
 from opweave.compiler.ir.pace import IN_PARTS
-from opweave.opcodes.errors import OpweaveError
 
 # Kinds of calls of which it is remembered that NumPy runs them.
 MOST_PLAIN = 256
@@ -22,13 +21,14 @@ class ByNumPy(Exception):
         self.rolled = rolled
 
 
-def why_numpy(error: OpweaveError) -> str:
+def why_numpy(error: Exception) -> str:
     """Why NumPy runs a loop that is too long, "" where it runs in parts: by a model of NumPy."""
-    if error.mean_seconds is None or error.mean_seconds >= IN_PARTS:
+    seconds = getattr(error, "mean_seconds", None)
+    if seconds is None or seconds >= IN_PARTS:
         return ""
     return (
         f"{error}. In parts it would take longer: NumPy has an operation in some "
-        f"{error.mean_seconds * 1e6:.0f} us, by a model; fullgraph=True compiles all of it"
+        f"{seconds * 1e6:.0f} us, by a model; fullgraph=True compiles all of it"
     )
 
 

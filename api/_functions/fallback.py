@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import warnings
 from collections.abc import Callable
@@ -93,7 +94,8 @@ class Fallback:
 
         Behind a write an error is no reason against parts, where what comes before is written.
         """
-        self._rolled(call, error)
+        if self._is_for_c(call, error):
+            raise ByNumPy(why_numpy(error), rolled=self._parts.kinds(call)) from None
         is_refusal = isinstance(error, BREAKS)
         if isinstance(error, RecompileError):
             self._without_parts(call, error)
@@ -109,17 +111,12 @@ class Fallback:
         else:
             raise error
 
-    def _rolled(self, call: Call, error: Exception) -> None:
-        """Leave a call to C where a loop is why it is no whole.
-
-        Raises:
-            ByNumPy: as long as no call of its kinds has shown that none of its loops can be.
-        """
+    def _is_for_c(self, call: Call, error: Exception) -> bool:
+        """Whether a loop is why a call is no whole, which C may run."""
         if not isinstance(error, BREAKS) or not self._may_roll(call):
-            return
-        seconds = error.mean_seconds
-        if seconds < ROLLED if seconds is not None else self.loops.was_in(error):
-            raise ByNumPy(why_numpy(error), rolled=self._parts.kinds(call)) from None
+            return False
+        seconds = getattr(error, "mean_seconds", None)
+        return seconds < ROLLED if seconds is not None else self.loops.was_in(error)
 
     def _may_roll(self, call: Call) -> bool:
         """Whether C may run a call's loops, as far as is known."""
@@ -240,16 +237,32 @@ class Fallback:
         ran = self._parts.run(call)
         return ran.returned if out is None else packed_into(out, ran.returned)
 
-    def explained(self, call: Call, why: OpweaveError) -> Any:
-        """The explanation of a call that is no whole; in parts it is run once."""
+    def explained(self, call: Call, why: OpweaveError, args: Any, kwargs: Any) -> Any:
+        """The explanation of a call that is no whole: it is run once, in parts or a copy in C."""
         from opweave._programs.explain import explain_numpy, explain_parts
         from opweave._programs.notes import notes_of
 
+        if self._is_for_c(call, why):
+            self.loops.run(self._parts.kinds(call), *copy.deepcopy((args, kwargs)))
+            if (found := self.elsewhere(call)) is not None:
+                return found
+        why = without_frames(why)
         if numpys := why_numpy(why):
             return explain_numpy(self._signature.name, numpys)
         ran = self._parts.run(call)
         found = explain_parts(self._signature.name, ran, why)
         return found.with_notes([n for t in self._parts.traces(ran) for n in notes_of(t)])
+
+    def elsewhere(self, call: Call) -> Any:
+        """The explanation of a call that is known to run by NumPy, or its loops by C."""
+        from opweave._programs.explain import explain_loops, explain_numpy
+
+        kinds, name = self._parts.kinds(call), self._signature.name
+        if (told := self.left_to_numpy(call)) is not None:
+            return explain_numpy(name, told[0])
+        if not self.loops.runs(kinds) or (found := self.loops.known[kinds]) is None:
+            return None
+        return explain_loops(name, found.in_c, found.left)
 
     def plainly(self, args: Any, kwargs: Any, out: Any, told: ByNumPy | None) -> Any:
         """Run the user's own function, by NumPy; why is ``told`` once, as a warning.

@@ -16,7 +16,7 @@ from opweave._functions.fallback import Fallback, packed_into
 from opweave._functions.layout import Call
 from opweave._functions.like_given import LikeGiven
 from opweave._functions.named import reduced
-from opweave._functions.parts import BREAKS, Parts, without_frames
+from opweave._functions.parts import BREAKS, Parts
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.through_gpu import through_gpu
 from opweave._functions.watched import Watched
@@ -220,20 +220,20 @@ class Fused(LikeGiven):
 
         One that runs in parts is run once, to name the lines between; one that NumPy runs is not.
         """
-        from opweave._programs.explain import explain, explain_numpy
+        from opweave._programs.explain import explain
         from opweave._programs.notes import notes_of
 
         call = self.signature.bind(args, kwargs)
-        if target is None and (told := self.fallback.left_to_numpy(call)) is not None:
-            return explain_numpy(self.signature.name, told[0])
+        if target is None and (found := self.fallback.elsewhere(call)) is not None:
+            return found
         try:
             program = self.lower(*args, target=target, **kwargs)
             if target is None and not self.options.fullgraph:
-                self._preparing.check_length(program.found, or_parts=True)
+                self._preparing.check_length(program.found, call)
         except (*BREAKS, AlignmentError) as error:
             if self.options.fullgraph or target is not None or self.signature.goes_on:
                 raise
-            return self.fallback.explained(call, without_frames(error))
+            return self.fallback.explained(call, error, args, kwargs)
         return explain(program, call).with_notes(notes_of(program.variant.trace))
 
     @folded

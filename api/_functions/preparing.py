@@ -85,9 +85,7 @@ class Preparing:
         given = call.arrays
         device, executor = self.executor(given, on_gpu)
         found = self.found_for(call, device, config.recompile_limit)
-        self.check_length(found, or_parts)
-        if or_parts and self.may_roll(call):
-            check_rounds(found, self.signature.name)
+        self.check_length(found, call if or_parts else None)
         if self.check is not None:
             self.check(found)
         constants = constants_of(found, on_gpu)
@@ -107,13 +105,20 @@ class Preparing:
             variant.asks_numbers, variant.trace.structure,
         )  # fmt: skip
 
-    def check_length(self, found: Specialised, or_parts: bool) -> None:
-        """Warn of a whole that compiles for long, or raise ``TooLongError``; see ``prepare``."""
+    def check_length(self, found: Specialised, or_parts: Call | None) -> None:
+        """Warn of a whole that compiles for long; see ``prepare``.
+
+        Raises:
+            TooLongError, RoundsError: it does, or is one of many short kernels whose loops C may
+                run; of a call that may run in parts.
+        """
         text = too_long(found.lowered, found.extents, self.signature.name, self.fn)
-        if text and or_parts:
+        if text and or_parts is not None:
             error = TooLongError(text)
             error.mean_seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
             raise error
+        if or_parts is not None and self.may_roll(or_parts):
+            check_rounds(found, self.signature.name)
         if text and not self._told_of_costs:
             self._told_of_costs = True
             warn(f"{text}. All of them are compiled, since it is to be one whole")

@@ -77,6 +77,11 @@ class Site:
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
         return tuple(left.get(name, self.unbound) for name in self.results)
 
+    @property
+    def sources(self) -> list[str]:
+        """What was compiled."""
+        return [found.lowered.source for found in self._known.values() if found is not None]
+
     def _lowered(self, values: Mapping[str, Any]) -> HostLoop | None:
         either: frozenset[str] = frozenset()
         try:
@@ -98,6 +103,7 @@ class Rolled:
 
     Attributes:
         sites: its loops, those within others too.
+        left: the lines of loops that are left to Python, and why.
     """
 
     def __init__(self, function: FunctionType, but: frozenset[Place] = frozenset()):
@@ -110,6 +116,7 @@ class Rolled:
         if any(isinstance(n, ast.Name) and n.id in SEES_NAMES for n in ast.walk(tree)):
             raise NoLoopError(f"{function.__name__} sees its own names")
         self.function, self.but = function, but
+        self.left: list[tuple[int, str]] = []
         self.sites: list[Site] = []
         made = _Rewriter(function, tree, self.sites, but).visit(copy.deepcopy(tree))
         if not self.sites:
@@ -125,16 +132,26 @@ class Rolled:
         return self._run(*args, **kwargs)
 
     @property
+    def in_c(self) -> list[tuple[int, str]]:
+        """The lines of loops that ran in C, with their sources."""
+        return [(s.node.lineno, text) for s in self.sites for text in s.sources]
+
+    @property
     def ran(self) -> bool:
         """Whether a loop ran in C."""
         return any(site.compiled for site in self.sites)
 
     def settled(self) -> Rolled:
         """The same without the loops that were left to Python: to ask them costs a call."""
-        refused = {place_of(s.node) for s in self.sites if s.left and not s.compiled}
+        refused = [s for s in self.sites if s.left and not s.compiled]
         if not refused or not self.ran:
             return self
-        return Rolled(self.function, self.but | refused)
+        made = Rolled(self.function, self.but | {place_of(s.node) for s in refused})
+        made.left = [(s.node.lineno, s.left) for s in refused]
+        known = {place_of(s.node): s._known for s in self.sites}
+        for site in made.sites:
+            site._known = known[place_of(site.node)]
+        return made
 
 
 def place_of(node: ast.stmt) -> Place:

@@ -134,6 +134,23 @@ def explain_numpy(name: str, why: str) -> Explanation:
     return _explained([], _Against.of([]), [f"{name} runs by NumPy, not fused:", f"  {why}"])
 
 
+def explain_loops(
+    name: str, loops: Sequence[tuple[int, str]], left: Sequence[tuple[int, str]]
+) -> Explanation:
+    """Explain a function whose loops C runs.
+
+    ``loops``: the line of each, and its source; ``left`` to Python: the line of each, and why.
+    """
+    lines = [
+        f"{name}: C runs {len(loops)} loop(s), on one core; NumPy runs the lines around them",
+        *(f"  the loop at line {line}, see .sources[{n}]" for n, (line, _) in enumerate(loops)),
+        *(["left to Python:"] if left else []),
+        *(f"  the loop at line {line}: {why}" for line, why in left),
+    ]
+    made = _explained([], _Against.of([]), lines)
+    return replace(made, sources=tuple(source for _, source in loops))
+
+
 def _explained(
     runs: Sequence[Run], against: _Against, lines: Sequence[str], breaks: tuple[Break, ...] = ()
 ) -> Explanation:

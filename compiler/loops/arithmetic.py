@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from opweave.compiler.loops.applied import bounds_of, type_of
-from opweave.compiler.loops.numbers import BINARY, COMPARED, SIGNS, literal
+from opweave.compiler.loops.numbers import BINARY, COMPARED, SIGNS, literal, zero
 
 # ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
 from opweave.compiler.loops.storing import Storing
@@ -63,7 +63,9 @@ class Arithmetic(Storing):
         said = " || ".join(o.maybe for o in (a, b) if o.maybe)
         x, y = (o if o.maybe else self.numbers.as_float(o) for o in (a, b))
         if op is ast.Div:
-            self.numbers.fault(f"!({said}) && {y.text} == 0", "LOOP_ZERO_DIVISION")
+            self.numbers.fault(
+                f"!({said}) && {y.text} == 0", "LOOP_ZERO_DIVISION", zero(op, float)
+            )
         text = self.text.named("double", f"{x.text} {SIGNS[op]} {y.text}")
         return Number(F64, text, maybe=self.text.named("bool", said))
 

@@ -40,7 +40,13 @@ COMPARED: dict[type[ast.cmpop], tuple[str, str, Callable[[Any, Any], Any]]] = {
 EXACT = 1 << 53
 CHECKED = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+
+
+def zero(op: type[ast.operator], kind: type) -> str:
+    """The number of an error of division by zero: its text is Python's for these operands."""
+    return str(DIVISIONS.index(op) + (3 if kind is float else 0))
 
 
 def literal(value: Any) -> Number:
@@ -139,7 +145,7 @@ class Numbers:
             low, high = _bits(a, b) if op is not ast.BitAnd else _masked(a, b)
             return self._named(f"{a.text} {BITS[op]} {b.text}", low, high)
         if op in (ast.FloorDiv, ast.Mod):
-            self.fault(f"{b.text} == 0", "LOOP_ZERO_DIVISION")
+            self.fault(f"{b.text} == 0", "LOOP_ZERO_DIVISION", zero(op, int))
             return self._divided(op, a, b)
         if op in (ast.LShift, ast.RShift) and b.known is not None and 0 <= b.known < 63:
             if op is ast.LShift:
@@ -179,9 +185,10 @@ class Numbers:
         return Number(int, name, size or Size.of(name), low, high)
 
     def _float(self, op: type[ast.operator], a: Number, b: Number) -> Number:
+        kind = int if a.type is not float and b.type is not float else float
         a, b = self.as_float(a), self.as_float(b)
-        if op in (ast.Div, ast.FloorDiv, ast.Mod):
-            self.fault(f"{b.text} == 0", "LOOP_ZERO_DIVISION")
+        if op in DIVISIONS:
+            self.fault(f"{b.text} == 0", "LOOP_ZERO_DIVISION", zero(op, kind))
         if op in SIGNS:
             return Number(float, self.text.named("double", f"{a.text} {SIGNS[op]} {b.text}"))
         if op in (ast.FloorDiv, ast.Mod):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from operator import floordiv, mod, truediv
 from typing import Any
 
 import numpy as np
@@ -166,8 +167,20 @@ def _free() -> Callable[[int], None]:
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(("free", ctypes.CDLL(None)))
 
 
+def _of_zero(division: int) -> str:
+    """What this Python says of a division by zero."""
+    operation = (truediv, floordiv, mod)[division % 3]
+    try:
+        operation(1.0, 0.0) if division > 2 else operation(1, 0)
+    except ZeroDivisionError as error:
+        return str(error)
+    raise AssertionError
+
+
 def _error(end: int, made: Any) -> Exception:
     kind, text = FAULTS[end - RAISED - 1]
+    if kind is ZeroDivisionError:
+        text = _of_zero(made[1])
     error = kind(text.format(*made[1:FAULT_WORDS]))
     error.add_note(f"at line {made[0]}, in a loop that opweave has compiled")
     return error
