@@ -8,15 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from opweave._functions.budget import TooLongError, warn
-from opweave._functions.calls import Ready
+from opweave._functions.calls import Ready, packed_into
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing
-from opweave.compiler.captures.structure import packed
-from opweave.compiler.captures.tree import flatten
-from opweave.compiler.ir.pace import IN_PARTS
+from opweave._functions.short import Pace, keep, size_class
 from opweave.compiler.tracing.calling import is_of_function
-from opweave.compiler.tracing.results import CONSTANTS
 from opweave.compiler.tracing.written import has_written
 from opweave.opcodes.errors import (
     AlignmentError,
@@ -27,22 +24,23 @@ from opweave.opcodes.errors import (
     TraceError,
     UnsupportedError,
 )
-from opweave.runtime.calls.targets import copied_into
 from opweave.runtime.calls.writes import Unwritten
 from opweave.runtime.process import environment
 
 # Kinds of calls that are traced in vain before all others run in parts, too.
 MOST_REFUSED = 8
-# Kinds of calls of which it is remembered that NumPy runs them.
-MOST_PLAIN = 256
 
 
 class ByNumPy(Exception):
-    """The plain function has to run; the text says why, and ``once`` for what it is told once."""
+    """The plain function has to run; the text says why, and ``once`` for what it is told once.
 
-    def __init__(self, why: str, once: Any = None):
+    ``again`` says that so do all calls like this one, as an earlier one did.
+    """
+
+    def __init__(self, why: str, once: Any = None, again: bool = False):
         super().__init__(why)
         self.once = why if once is None else once
+        self.again = again
 
 
 class Fallback:
@@ -58,6 +56,7 @@ class Fallback:
         self._preparing = preparing
         self._signature = preparing.signature
         self._parts = parts
+        self._pace = Pace(preparing.fn, preparing.options)
         self._plain: dict[Any, tuple[str, Any]] = {}  # kinds of calls that NumPy runs, and why
         self._warned = self._told_of_costs = False
         self.told: set[Any] = set()
@@ -65,6 +64,7 @@ class Fallback:
     def restart(self, parts: Parts) -> None:
         """Other parts from now on, whose calls may be traced in vain again."""
         self._parts = parts
+        self._pace = Pace(self._preparing.fn, self._preparing.options)
         self._plain.clear()
         self._warned = False
 
@@ -79,7 +79,7 @@ class Fallback:
         reasons = self._parts.reasons
         try:
             if self._plain and (told := self.left_to_numpy(call)) is not None:
-                raise ByNumPy(*told)
+                raise ByNumPy(*told, again=True)
             never = self._signature.goes_on or self._signature.never_copied
             if never is not None:
                 raise ByNumPy(never)
@@ -133,12 +133,22 @@ class Fallback:
 
         So does one of a new kind where none of several kinds became a whole: a list that grows
         is of another kind at each call.
+
+        Raises:
+            ByNumPy: it is one of these, and so short that NumPy is done before it is noted.
         """
-        reasons = self._parts.reasons
-        if len(reasons) >= MOST_REFUSED and not self._preparing.calls.is_known:
-            return True
-        kinds = self._parts.kinds(call)
-        return kinds in reasons or (kinds, size_class(call)) in self._parts.too_long
+        reasons, kinds = self._parts.reasons, self._parts.kinds(call)
+        least = max(len(reasons), len(self._plain))
+        is_hopeless = least >= MOST_REFUSED and not self._preparing.calls.is_known
+        error = reasons.get(kinds)
+        if error is None and is_hopeless and reasons:
+            error = next(reversed(reasons.values()))
+        if error is None:
+            return (kinds, size_class(call)) in self._parts.too_long
+        why = self._pace.why_numpy(call, error)
+        if why and is_hopeless:
+            raise self._short(call, why)
+        return not why  # else a call of this size may be a whole, for all that is known
 
     def _of_rounds(self, call: Call, error: OpweaveError) -> None:
         """Note a loop that is too long to be whole, for calls of this size.
@@ -146,10 +156,17 @@ class Fallback:
         Raises:
             ByNumPy: its operations are so short that NumPy is done before they are noted.
         """
-        key = self._parts.kinds(call), size_class(call)
-        if why := why_numpy(error):
-            raise self._by_numpy(call, why, "rounds", key) from None
-        keep(self._parts.too_long, key, without_frames(error))
+        if why := self._pace.why_numpy(call, error):
+            raise self._short(call, why, "rounds") from None
+        keep(
+            self._parts.too_long,
+            (self._parts.kinds(call), size_class(call)),
+            without_frames(error),
+        )
+
+    def _short(self, call: Call, why: str, once: Any = "short") -> ByNumPy:
+        """What calls of this kind and size are told from now on."""
+        return self._by_numpy(call, why, once, (self._parts.kinds(call), size_class(call)))
 
     def left_to_numpy(self, call: Call) -> tuple[str, Any] | None:
         """Why NumPy runs a call, if that is known."""
@@ -167,6 +184,8 @@ class Fallback:
             self._of_rounds(call, error)
         elif not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
+            if why := self._pace.why_numpy(call, error):
+                raise self._short(call, why) from None
         self._warn_of_costs(error)
         if "breaks" in environment.logs():
             print(
@@ -232,14 +251,22 @@ class Fallback:
         from opweave._programs.explain import explain_numpy, explain_parts
         from opweave._programs.notes import notes_of
 
-        if numpys := why_numpy(why):
+        if numpys := self._pace.why_numpy(call, why):
             return explain_numpy(self._signature.name, numpys)
         ran = self._parts.run(call)
         found = explain_parts(self._signature.name, ran, why)
         return found.with_notes([n for t in self._parts.traces(ran) for n in notes_of(t)])
 
-    def plainly(self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None) -> Any:
-        """Run the user's own function, by NumPy; ``why`` is told once, as a warning."""
+    def plainly(
+        self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None,
+        again: bool = False,
+    ) -> Any:  # fmt: skip
+        """Run the user's own function, by NumPy; ``why`` is told once, as a warning.
+
+        ``again``: so does the next call like this one, without a look at its kind.
+        """
+        if again:
+            self._preparing.calls.leave(self.given, args, kwargs)
         result = self.given(*args, **kwargs)
         if why is not None and once not in self.told:
             self.told.add(once)
@@ -249,35 +276,6 @@ class Fallback:
                 stacklevel=4,  # the line that calls
             )
         return result if out is None else packed_into(out, result)
-
-
-def why_numpy(error: OpweaveError) -> str:
-    """Why NumPy runs a loop that is too long, "" where it runs in parts: by a model of NumPy."""
-    if error.mean_seconds is None or error.mean_seconds >= IN_PARTS:
-        return ""
-    return (
-        f"{error}. In parts it would take longer: NumPy has an operation in some "
-        f"{error.mean_seconds * 1e6:.0f} us, by a model; fullgraph=True compiles all of it"
-    )
-
-
-def keep(known: dict[Any, Any], key: Any, value: Any) -> None:
-    """Remember something; where there is too much, forget what is oldest."""
-    if len(known) >= MOST_PLAIN:
-        known.pop(next(iter(known)))
-    known[key] = value
-
-
-def size_class(call: Call) -> tuple[int, ...]:
-    """The size of each array, and each integer, by its power of two: loops have so many rounds."""
-    sizes = [int(array.size) for array in call.arrays]
-    return tuple(n.bit_length() for n in (*sizes, *(v for v in call.values if type(v) is int)))
-
-
-def packed_into(out: Any, result: Any) -> Any:
-    """A result that Python has made, its arrays copied into given ones."""
-    leaves, tree = flatten(result, "the output", CONSTANTS)
-    return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))
 
 
 def _text_of(error: Exception) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from opweave._functions.arguments import Signature
-from opweave._functions.calls import Ready
-from opweave._functions.fallback import ByNumPy, Fallback, packed_into
+from opweave._functions.calls import Ready, packed_into
+from opweave._functions.fallback import ByNumPy, Fallback
 from opweave._functions.layout import Call
 from opweave._functions.like_given import LikeGiven
 from opweave._functions.named import reduced
@@ -150,8 +150,8 @@ class Fused(LikeGiven):
                 return through_gpu(self, self._preparing, call, out)
             return self.called(call, out)
         except ByNumPy as error:  # raised before anything was computed
-            why, once = str(error), error.once
-        return self.fallback.plainly(args, kwargs, out, why, once)
+            told = str(error), error.once, error.again
+        return self.fallback.plainly(args, kwargs, out, *told)
 
     def _inside(self, args: Any, kwargs: Any, out: Any) -> Any:
         """Inside another function the plain function is called, with the very objects given."""
@@ -191,7 +191,7 @@ class Fused(LikeGiven):
             OpweaveError: it cannot be one program.
         """
         known = self._calls.quickly(args) if config.device == "host" else None
-        if known is not None:
+        if known is not None and isinstance(known[0], Ready):
             return known
         call = self.signature.bind(args, {})
         return self.ready_for(call) or self.prepare(call), call.values
