@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value, Where
-from opweave.compiler.parts.given import Describe, TracerOfGiven
+from opweave.compiler.parts.given import TracerOfGiven
+from opweave.compiler.parts.interface import Describe
+from opweave.compiler.parts.marks import Mark, marked
 from opweave.compiler.parts.segments import Segment, cut, may_raise, shared_views
 from opweave.compiler.parts.users_frame import called_there
 from opweave.compiler.traced.arrays import TracedArray
@@ -34,7 +37,8 @@ MOST_PENDING = 1000
 # Operations of a segment that ends at a round of a loop.
 LEAST_OF_ROUNDS = 64
 
-Run = Callable[[Segment], Sequence[Any]]
+# Runs a segment, by its mark if it has one; it is cut out where no other had that mark.
+Run = Callable[[Mark | None, Callable[[], Segment]], Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -163,9 +167,10 @@ class LazyTracer(TracerOfGiven):
     def _compute(self, values: Sequence[Value], looked_at: Sequence[Value]) -> int:
         """Run a segment that makes these values; returns the bytes that it wrote."""
         total = 0
-        segment = cut(self, values, looked_at)
+        segment = partial(cut, self, values, looked_at)
+        found = self.run(marked(self, values, looked_at), segment)
         there = {id(given.array) for given in self.given.values()}
-        for value, array in zip(values, self.run(segment), strict=True):
+        for value, array in zip(values, found, strict=True):
             # a view of all of an array is another object
             self.there(value, array.view() if id(array) in there else array)
             total += int(array.nbytes)
