@@ -51,6 +51,7 @@ class Pace:
         self.fn = fn
         self.has_own_structure = bool(options.structure)  # which NumPy does not know
         self._codes: dict[Any, tuple[CodeType, ...]] = {}
+        self._saved: dict[Any, float] = {}
 
     def codes(self, call: Call) -> tuple[CodeType, ...]:
         """The code of the function, and of the user's functions that it calls."""
@@ -77,6 +78,12 @@ class Pace:
 
     def saved(self, call: Call) -> float:
         """Seconds that kernels save for an operation: the same for all calls of a size class."""
+        key = call.layout.state, size_class(call)
+        if key not in self._saved:
+            keep(self._saved, key, self._saved_by_model(call))
+        return self._saved[key]
+
+    def _saved_by_model(self, call: Call) -> float:
         codes = self.codes(call)
         names = [name for code in codes for name in operations_in(code)]
         known = tables()

@@ -12,6 +12,8 @@ from opweave.compiler.ir.values import Value
 
 # What is static of an array, by its name and itself.
 Describe = Callable[[str, Any], Any]
+# Why a line is not compiled; what makes the error where that is all that it says.
+Refusal = Exception | Callable[[], Exception]
 
 
 class Given:
@@ -72,7 +74,7 @@ class LazyTracerLike(TracerLike, Protocol):
         """Compute all arrays for a line that no kernel can hold, and note the line."""
 
     def eagerly(
-        self, what: str, error: Exception, function: Callable[..., Any], args: Any, kwargs: Any
+        self, what: str, error: Refusal, function: Callable[..., Any], args: Any, kwargs: Any
     ) -> Any:
         """Call a function with arrays."""
 
