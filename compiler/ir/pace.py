@@ -23,8 +23,8 @@ IN_PARTS = 200e-6
 # What moves elements, which NumPy often does in place, or not at all.
 MOVES = frozenset(("where", "copy", "cast", "full", "coordinate", "real", "imag"))
 
-# Seconds that an operation has to save to be worth that, with all that is in the caches.
-PAYS = 150e-6
+# Seconds that an operation has to save in the mean, to be worth its part of all that.
+PAYS = 200e-6
 
 
 def mean_seconds(nodes: Iterable[Node], extents: Extents) -> float:
