@@ -195,7 +195,7 @@ class Calls:
         key = key, tuple(value.bit_length() for value in values if type(value) is int)
         if left is not None:
             if len(self._left) >= MOST_PREPARED:
-                self._left.pop(next(iter(self._left)))
+                self._left.clear()  # at once, whatever other threads do
             self._left[key] = left
         found = self._left.get(key)
         return None if found is None else (found, given)

@@ -152,5 +152,5 @@ def size_class(call: Call) -> tuple[Any, ...]:
 def keep(known: dict[Any, Any], key: Any, value: Any) -> None:
     """Remember something; where there is too much, forget what is oldest."""
     if len(known) >= MOST_PLAIN:
-        known.pop(next(iter(known)))
+        known.pop([*known][0], None)  # another thread may have done so
     known[key] = value
