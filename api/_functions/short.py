@@ -152,5 +152,6 @@ def size_class(call: Call) -> tuple[Any, ...]:
 def keep(known: dict[Any, Any], key: Any, value: Any) -> None:
     """Remember something; where there is too much, forget what is oldest."""
     if len(known) >= MOST_PLAIN:
-        known.pop([*known][0], None)  # another thread may have done so
+        for oldest in tuple(known)[:1]:  # which another thread may have done
+            known.pop(oldest, None)
     known[key] = value
