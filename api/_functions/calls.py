@@ -103,8 +103,9 @@ class Writing(Ready):
 class Plain:
     """Calls that NumPy runs, in the place of a prepared one; see ``Calls.leave``."""
 
-    def __init__(self, given: Callable[..., Any]):
+    def __init__(self, given: Callable[..., Any], exact: bool):
         self.given = given
+        self.exact = exact
 
     def __call__(self, values: Any) -> Any:
         """Run the user's own function with arguments by position and by name."""
@@ -184,20 +185,29 @@ class Calls:
             return self._by_numpy(key, values, (args, kwargs), left)
         return ready, values
 
-    def leave(self, given: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        """Leave all calls like this one to NumPy, if they are found quickly."""
-        self.quickly(args, kwargs, Plain(given))
+    def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
+        """Leave all calls like this one to NumPy, if they are found quickly.
+
+        ``exact``: those with the same numbers; else with integers of the same size.
+        """
+        self.quickly(args, kwargs, Plain(given, exact))
 
     def _by_numpy(
         self, key: Any, values: Sequence[Any], given: Given, left: Plain | None
     ) -> tuple[Plain, Given] | None:
         """What runs a call that is left to NumPy; who runs it follows from its integers, too."""
-        key = key, tuple(value.bit_length() for value in values if type(value) is int)
-        if left is not None:
-            if len(self._left) >= MOST_PREPARED:
-                self._left.clear()  # at once, whatever other threads do
-            self._left[key] = left
-        found = self._left.get(key)
+        if left is None and not self._left:
+            return None
+        sizes = tuple(value.bit_length() for value in values if type(value) is int)
+        found = self._left.get((key, sizes)) if left is None else None
+        if found is None:
+            numbers = tuple(argument_key(v, True, False) for v in values if type(v) in NUMBERS)
+            exact = key, sizes, numbers
+            if left is not None:
+                if len(self._left) >= MOST_PREPARED:
+                    self._left.clear()  # at once, whatever other threads do
+                self._left[exact if left.exact else exact[:2]] = left
+            found = self._left.get(exact)
         return None if found is None else (found, given)
 
     def keep(self, call: Call, on_gpu: bool, prepare: Callable[[], Ready]) -> Ready:

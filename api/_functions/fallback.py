@@ -12,7 +12,7 @@ from opweave._functions.calls import Ready, packed_into
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing
-from opweave._functions.short import Pace, keep, size_class
+from opweave._functions.short import Pace, alike, keep, size_class
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.written import has_written
 from opweave.opcodes.errors import (
@@ -34,13 +34,14 @@ MOST_REFUSED = 8
 class ByNumPy(Exception):
     """The plain function has to run; the text says why, and ``once`` for what it is told once.
 
-    ``again`` says that so do all calls like this one, as an earlier one did.
+    ``again`` says that so do all calls like this one, as an earlier one did; ``exact``: those with
+    the same numbers.
     """
 
-    def __init__(self, why: str, once: Any = None, again: bool = False):
+    def __init__(self, why: str, once: Any = None, exact: bool = False, again: bool = False):
         super().__init__(why)
         self.once = why if once is None else once
-        self.again = again
+        self.exact, self.again = exact, again
 
 
 class Fallback:
@@ -56,15 +57,17 @@ class Fallback:
         self._preparing = preparing
         self._signature = preparing.signature
         self._parts = parts
-        self._pace = Pace(preparing.fn, preparing.options)
-        self._plain: dict[Any, tuple[str, Any]] = {}  # kinds of calls that NumPy runs, and why
+        self._pace = Pace(preparing)
+        self._plain: dict[
+            Any, tuple[str, Any, bool]
+        ] = {}  # kinds of calls that NumPy runs, and why
         self._warned = self._told_of_costs = False
         self.told: set[Any] = set()
 
     def restart(self, parts: Parts) -> None:
         """Other parts from now on, whose calls may be traced in vain again."""
         self._parts = parts
-        self._pace = Pace(self._preparing.fn, self._preparing.options)
+        self._pace = Pace(self._preparing)
         self._plain.clear()
         self._warned = False
 
@@ -147,7 +150,7 @@ class Fallback:
             return (kinds, size_class(call)) in self._parts.too_long
         why = self._pace.why_numpy(call, error)
         if why and is_hopeless:
-            raise self._short(call, why)
+            raise self._short(call, why, error)
         return not why  # else a call of this size may be a whole, for all that is known
 
     def _of_rounds(self, call: Call, error: OpweaveError) -> None:
@@ -157,21 +160,25 @@ class Fallback:
             ByNumPy: its operations are so short that NumPy is done before they are noted.
         """
         if why := self._pace.why_numpy(call, error):
-            raise self._short(call, why, "rounds") from None
+            kind = self._parts.kinds(call), size_class(call)
+            raise self._by_numpy(call, why, "rounds", kind) from None
         keep(
             self._parts.too_long,
             (self._parts.kinds(call), size_class(call)),
             without_frames(error),
         )
 
-    def _short(self, call: Call, why: str, once: Any = "short") -> ByNumPy:
+    def _short(self, call: Call, why: str, error: OpweaveError) -> ByNumPy:
         """What calls of this kind and size are told from now on."""
-        return self._by_numpy(call, why, once, (self._parts.kinds(call), size_class(call)))
+        key = self._parts.kinds(call), alike(call, error.asks)
+        return self._by_numpy(call, why, "short", key, error.asks)
 
-    def left_to_numpy(self, call: Call) -> tuple[str, Any] | None:
-        """Why NumPy runs a call, if that is known."""
+    def left_to_numpy(self, call: Call) -> tuple[str, Any, bool] | None:
+        """Why NumPy runs a call, if that is known; see ``ByNumPy``."""
         kinds = self._parts.kinds(call)
-        return self._plain.get(kinds) or self._plain.get((kinds, size_class(call)))
+        found = self._plain.get(kinds) or self._plain.get((kinds, size_class(call)))
+        each = ((kinds, alike(call, exact)) for exact in (False, True))
+        return found or next((self._plain[key] for key in each if key in self._plain), None)
 
     def _refused(self, call: Call, error: OpweaveError) -> None:
         """Note what makes a function run in parts; raise all else."""
@@ -185,7 +192,7 @@ class Fallback:
         elif not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
             if why := self._pace.why_numpy(call, error):
-                raise self._short(call, why) from None
+                raise self._short(call, why, error) from None
         self._warn_of_costs(error)
         if "breaks" in environment.logs():
             print(
@@ -200,9 +207,11 @@ class Fallback:
             why = str(without_frames(error))  # which hold the arrays
             raise self._by_numpy(call, f"{never}.  It is no whole: {why}", never) from None
 
-    def _by_numpy(self, call: Call, why: str, once: Any = None, key: Any = None) -> ByNumPy:
+    def _by_numpy(
+        self, call: Call, why: str, once: Any = None, key: Any = None, exact: bool = False
+    ) -> ByNumPy:
         """What calls of this kind, or of a ``key``, are told from now on, without a trace."""
-        keep(self._plain, key or self._parts.kinds(call), (why, once))
+        keep(self._plain, key or self._parts.kinds(call), (why, once, exact))
         return ByNumPy(why, once)
 
     def _warn_of_limit(self, error: RecompileError) -> None:
@@ -259,14 +268,11 @@ class Fallback:
 
     def plainly(
         self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None,
-        again: bool = False,
+        exact: bool = False, again: bool = False,
     ) -> Any:  # fmt: skip
-        """Run the user's own function, by NumPy; ``why`` is told once, as a warning.
-
-        ``again``: so does the next call like this one, without a look at its kind.
-        """
+        """Run the user's own function, by NumPy; see ``ByNumPy``."""
         if again:
-            self._preparing.calls.leave(self.given, args, kwargs)
+            self._preparing.calls.leave(self.given, args, kwargs, exact)
         result = self.given(*args, **kwargs)
         if why is not None and once not in self.told:
             self.told.add(once)

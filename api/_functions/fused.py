@@ -150,7 +150,7 @@ class Fused(LikeGiven):
                 return through_gpu(self, self._preparing, call, out)
             return self.called(call, out)
         except ByNumPy as error:  # raised before anything was computed
-            told = str(error), error.once, error.again
+            told = str(error), error.once, error.exact, error.again
         return self.fallback.plainly(args, kwargs, out, *told)
 
     def _inside(self, args: Any, kwargs: Any, out: Any) -> Any:

@@ -6,7 +6,7 @@ never from a clock or from what an earlier call took.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from functools import cache
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave._functions.layout import Call
-from opweave._functions.preparing import is_on_gpu
+from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave.compiler.captures.bytecode import names_in
 from opweave.compiler.captures.capture import helpers_of
 from opweave.compiler.captures.operations import (
@@ -26,8 +26,8 @@ from opweave.compiler.captures.operations import (
 )
 from opweave.compiler.ir.pace import IN_PARTS, PAYS, saved_by_names
 from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS, METHODS, PROPERTIES, UFUNCS
-from opweave.compiler.pipeline.driver import Options
 from opweave.opcodes.errors import AlignmentError, OpweaveError, RecompileError
+from opweave.runtime.calls.arrays import argument_key, is_scalar, layout_of
 
 # Where the names of NumPy's functions are, and those of Python's that ask for a number.
 NUMPY = (np, np.fft, np.linalg, np.ndarray)
@@ -47,9 +47,10 @@ OF_THE_CALLER = frozenset({"warn", "warn_explicit"})
 class Pace:
     """How fast NumPy runs a function, by a model, and what follows for a call that is no whole."""
 
-    def __init__(self, fn: Callable[..., Any], options: Options):
-        self.fn = fn
-        self.has_own_structure = bool(options.structure)  # which NumPy does not know
+    def __init__(self, preparing: Preparing):
+        self.fn = preparing.fn
+        self.calls = preparing.calls
+        self.has_own_structure = bool(preparing.options.structure)  # which NumPy does not know
         self._codes: dict[Any, tuple[CodeType, ...]] = {}
         self._saved: dict[Any, float] = {}
 
@@ -68,6 +69,8 @@ class Pace:
             told = f"NumPy has an operation in some {seconds * 1e6:.0f} us"
             return "" if seconds >= IN_PARTS else _longer(error, told, "compiles all of it")
         # other calls of this kind are wholes, with the same bits as in parts
+        if error.asks and self.calls.is_known:
+            return ""
         if isinstance(error, AlignmentError | RecompileError) or is_on_gpu(call):
             return ""
         asks_caller = (not OF_THE_CALLER.isdisjoint(names_in(c)) for c in self.codes(call))
@@ -147,6 +150,16 @@ def size_class(call: Call) -> tuple[Any, ...]:
     """How long each array is, and how large each integer, by powers of two."""
     sizes = [(int(a.size).bit_length(), *(n.bit_length() for n in a.shape)) for a in call.arrays]
     return (*sizes, *(n.bit_length() for n in call.values if type(n) is int))
+
+
+def alike(call: Call, exact: bool) -> Any:
+    """A key of calls whose traces are refused alike; ``exact``: where these ask for numbers."""
+    arrays = call.arrays
+    size = "short", size_class(call), tuple(map(layout_of, arrays))
+    if not exact:
+        return size
+    numbers = tuple(argument_key(v, True, False) for v in call.values if is_scalar(v))
+    return size, tuple(array.shape for array in arrays), numbers
 
 
 def keep(known: dict[Any, Any], key: Any, value: Any) -> None:

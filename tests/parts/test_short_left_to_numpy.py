@@ -123,6 +123,60 @@ def test_a_size_that_is_a_whole_stays_one_though_another_size_is_left_to_numpy()
     assert fused._calls.is_known
 
 
+def by_number(x, s):
+    y = np.exp(x * 0.3) + x.sum()
+    return np.sort(y) if s > 3 else y / 3
+
+
+def by_extent(x, s):
+    y = np.exp(x * 0.3) + x.sum()
+    return np.sort(y) * s if x.shape[0] > 70 else y / 3
+
+
+def by_rounds(x, s):
+    for k in range(int(s)):
+        x = np.sort(np.exp(x * 0.3) - k)
+    return x
+
+
+def by_order(x, s):
+    y = x.ravel()
+    y += 1
+    return np.exp(y) * s
+
+
+SIDES = [by_number, by_extent, by_rounds, by_order, lambda x, s: np.sort(np.exp(x * 0.3)) * s]
+
+
+@pytest.mark.parametrize("function", SIDES)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_call_has_the_same_bits_each_time_whatever_came_before(function, seed):
+    rng, known, fused = np.random.default_rng(seed), {}, ow.fuse(function)
+    for _ in range(60):
+        size, s = rng.choice([40, 65, 66, 100, 101, 130]), float(rng.choice([1, 2, 4, 5]))
+        x = np.linspace(0.1, 1, 2 * size).reshape(2, size).T[:, rng.integers(0, 2)]
+        found = called(fused, x, s)[0]
+        expected = known.setdefault((size, s, x[0]), found)
+        np.testing.assert_array_equal(found, expected, strict=True)
+        np.testing.assert_allclose(found, function(x.copy(), s), rtol=1e-12)
+
+
+def test_a_refusal_says_whether_other_numbers_may_lead_elsewhere():
+    for function, asks in zip(SIDES, (True, True, True, False, False), strict=True):
+        fused = ow.fuse(function)
+        called(fused, SHORT[::2], 4.0)
+        assert [error.asks for error in fused._parts.reasons.values()] in ([asks], [])
+
+
+def test_a_side_that_is_a_whole_stays_one_though_the_other_is_left_to_numpy():
+    fused = ow.fuse(by_number)
+    for s, is_whole in ((5.0, False), (1.0, True), (5.0, False), (2.0, True), (5.0, False)):
+        called(fused, SHORT, s)
+        assert fused._calls.is_known or not is_whole
+        assert bool(fused.explain(SHORT, s).kernels) == is_whole
+    assert len(fused._calls._left) == 1
+
+
 def test_explain_says_that_numpy_runs_it_before_and_after_a_call():
     fused = ow.fuse(ranked)
     for _ in range(2):
