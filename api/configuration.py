@@ -58,7 +58,8 @@ class Config:
         if not holds(value):
             raise ArgumentError(f"{name}={shown(value)}: expected {expected}")
         object.__setattr__(self, name, value)
-        object.__setattr__(self, "quick", (self.device, self.errors) == ("host", "ignore"))
+        usual = (self.device, self.errors, self.loops) == ("host", "ignore", True)
+        object.__setattr__(self, "quick", usual)
         if name == "kept_bytes":
             pool.set_limit(value)
         if name == "threads":

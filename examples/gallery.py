@@ -329,7 +329,7 @@ PROGRAMS: dict[str, Program] = {
     ),
     "hue_and_value": Program(hue_and_value, lambda n: (_rng().random((n // 3, 3)),), 1),
     "fir": Program(fir, lambda n: (*_many(n, 1), *_many(9, 1)), 1),
-    "limiter": Program(limiter, lambda n: (_rows(n, 100),), 1, eager=1),
+    "limiter": Program(limiter, lambda n: (_rows(max(n, IN_PARTS), 100),), 2, eager=1),
     "random_bits": Program(random_bits, lambda n: (np.arange(n, dtype=np.uint32),), 1),
 }
 
@@ -365,6 +365,8 @@ def made_of(name: str, target: str | None = "sm_90a") -> Made:
 
 # Elements of the arrays that the page and the tests call programs with.
 SIZE = 4000
+# Elements of a program with a line of NumPy's: with fewer NumPy runs all of it.
+IN_PARTS = 1 << 20
 HEAD = """# Gallery
 
 Small programs as a NumPy user writes them, unmodified, and what becomes of each: kernels for

@@ -20,14 +20,17 @@ class OpweaveError(Exception):
     Attributes:
         mean_seconds: of a loop that is too long to be written out, how long NumPy takes for one of
             its operations, by the model in ``compiler/ir/pace.py``.
+        asks: other numbers or extents may not lead there; False of a refusal that a trace met
+            before it had asked for any.
     """
 
     mean_seconds: float | None = None
+    asks = True
 
     def saying(self, text: str) -> Self:
         """The same error with another text."""
         made = type(self)(text)
-        made.mean_seconds = self.mean_seconds
+        made.mean_seconds, made.asks = self.mean_seconds, self.asks
         return made
 
 

@@ -9,17 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
-from opweave.compiler.ir.pace import mean_seconds
+from opweave.compiler.ir.pace import ROLLED, mean_seconds
 from opweave.compiler.ir.values import Extents, Where
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.compile_costs import MOST_OF_WHOLE, whole_seconds
 from opweave.compiler.traced.made import users_line
-from opweave.opcodes.errors import OpweaveWarning, TraceError
+from opweave.opcodes.errors import OpweaveWarning, RecompileError, TraceError
 from opweave.runtime.calls.building import costs
 
-# Loops whose operations take NumPy less than this run in C on one core; others in parts, on all.
-ROLLED = 2e-3
 # Kernels of a whole; fewer cost too little for its lines outside of loops to be left to NumPy.
 MANY_KERNELS = 12
 REMEDY = "fuse one round of it, or repeat it by ow.repeat"
@@ -79,6 +77,16 @@ def warn(text: str) -> None:
     """Warn at the line that calls."""
     where = users_line()
     warnings.warn_explicit(text, OpweaveWarning, where.file or "opweave", max(1, where.line))
+
+
+def warn_of_limit(name: str, error: RecompileError) -> None:
+    """Warn of a function that was traced too often."""
+    warnings.warn(
+        f"{name} was {error}. Calls like this one run in parts from now on; pass what differs as "
+        "an array, or as a number whose value is not asked for",
+        OpweaveWarning,
+        stacklevel=8,  # the line that calls
+    )
 
 
 def _place(spent: Mapping[Where, float], code: CodeType | None) -> str:

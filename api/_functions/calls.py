@@ -15,7 +15,9 @@ import numpy as np
 from opweave._functions.arguments import Signature
 from opweave._functions.layout import Call
 from opweave.compiler.captures.structure import Structure, packed
+from opweave.compiler.captures.tree import flatten
 from opweave.compiler.pipeline.specialise import Specialised
+from opweave.compiler.tracing.results import CONSTANTS
 from opweave.runtime.calls.arrays import argument_key
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.targets import check_fitting, copied_into, into
@@ -98,8 +100,31 @@ class Writing(Ready):
         return written(self.prepared, [values[i] for i in self.arrays], numbers, count)
 
 
+class Plain:
+    """Calls that NumPy runs, in the place of a prepared one; see ``Calls.leave``."""
+
+    def __init__(self, given: Callable[..., Any], exact: bool):
+        self.given = given
+        self.exact = exact
+
+    def __call__(self, values: Any) -> Any:
+        """Run the user's own function with arguments by position and by name."""
+        args, kwargs = values
+        return self.given(*args, **kwargs)
+
+    def into(self, out: Any, values: Any) -> Any:
+        """The same, its outputs copied into given arrays."""
+        return packed_into(out, self(values))
+
+
 # A prepared call, and the leaves that it takes.
 Known = tuple[Ready, Sequence[Any]]
+# Arguments by position and by name, and a call that gets them as they are given.
+Args = Sequence[Any]
+Kwargs = Mapping[str, Any]
+NONE: Kwargs = {}
+Given = tuple[Args, Kwargs]
+Found = Known | tuple[Plain, Given] | None
 
 
 class Calls:
@@ -108,6 +133,7 @@ class Calls:
     def __init__(self, signature: Signature):
         self.signature = signature
         self._known: dict[Any, tuple[Ready, ...]] = {}
+        self._left: dict[Any, Plain] = {}  # to NumPy
 
     def key(self, call: Call, on_gpu: bool) -> Any:
         """What must be equal for a prepared call to serve another; see ``quickly``."""
@@ -124,19 +150,18 @@ class Calls:
             return None  # an unhashable static: reported by the guard
         return _serving(known, call.values) if known else None
 
-    def quickly(self, args: Sequence[Any], kwargs: Mapping[str, Any] = {}) -> Known | None:
+    def quickly(self, args: Args, kwargs: Kwargs = NONE, left: Plain | None = None) -> Found:
         """The same, and the leaves of the call, for NumPy arrays, numbers and texts on the host.
 
-        Every other call takes ``find``.
+        Every other call takes ``find``.  What is ``left`` to NumPy gets the arguments as given.
         """
-        signature = self.signature
-        kept = signature.kept
+        kept = (signature := self.signature).kept
         if kept is None or signature.is_variadic or not (kept.holds or kept.ask)():
             return None
-        if kwargs or len(args) != signature.count:
-            args = signature.in_order(args, kwargs)
+        is_given = not kwargs and len(args) == signature.count
+        values = args if is_given else signature.in_order(args, kwargs)
         keys: list[Any] = []
-        for value in args:
+        for value in values:
             kind = type(value)
             if kind is np.ndarray:
                 dtype = value.dtype
@@ -148,16 +173,42 @@ class Calls:
             else:
                 return None
         for place in signature.selecting:
-            keys[place] = argument_key(args[place], True, False)
-        values: Sequence[Any] = args
+            keys[place] = argument_key(values[place], True, False)
         layout = kept.layout
         if kept.values:
-            values = [*args, *kept.values]
-            keys += map(argument_key, kept.values, layout.static[len(args) :], repeat(False))
+            values = [*values, *kept.values]
+            keys += map(argument_key, kept.values, layout.static[len(keys) :], repeat(False))
         structure = layout.structure if layout.same is None else layout.asked(values).structure
-        known = self._known.get((False, structure, tuple(keys)))
+        known = self._known.get(key := (False, structure, tuple(keys)))
         ready = known[0] if known and not known[0].asks else _serving(known or (), values)
-        return None if ready is None else (ready, values)
+        if ready is None:
+            return self._by_numpy(key, values, (args, kwargs), left)
+        return ready, values
+
+    def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
+        """Leave all calls like this one to NumPy, if they are found quickly.
+
+        ``exact``: those with the same numbers; else with integers of the same size.
+        """
+        self.quickly(args, kwargs, Plain(given, exact))
+
+    def _by_numpy(
+        self, key: Any, values: Sequence[Any], given: Given, left: Plain | None
+    ) -> tuple[Plain, Given] | None:
+        """What runs a call that is left to NumPy; who runs it follows from its integers, too."""
+        if left is None and not self._left:
+            return None
+        sizes = tuple(value.bit_length() for value in values if type(value) is int)
+        found = self._left.get((key, sizes)) if left is None else None
+        if found is None:
+            numbers = tuple(argument_key(v, True, False) for v in values if type(v) in NUMBERS)
+            exact = key, sizes, numbers
+            if left is not None:
+                if len(self._left) >= MOST_PREPARED:
+                    self._left.clear()  # at once, whatever other threads do
+                self._left[exact if left.exact else exact[:2]] = left
+            found = self._left.get(exact)
+        return None if found is None else (found, given)
 
     def keep(self, call: Call, on_gpu: bool, prepare: Callable[[], Ready]) -> Ready:
         """Prepare a call, and know it from now on."""
@@ -176,6 +227,13 @@ class Calls:
     def clear(self) -> None:
         """Forget them."""
         self._known.clear()
+        self._left.clear()
+
+
+def packed_into(out: Any, result: Any) -> Any:
+    """A result that Python has made, its arrays copied into given ones."""
+    leaves, tree = flatten(result, "the output", CONSTANTS)
+    return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))
 
 
 def _serving(known: Sequence[Ready], values: Sequence[Any]) -> Ready | None:

@@ -8,17 +8,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from opweave._functions.budget import ROLLED, TooLongError, warn
-from opweave._functions.by_numpy import ByNumPy, keep, size_class, why_numpy
-from opweave._functions.calls import Ready
+from opweave._functions.budget import TooLongError, warn, warn_of_limit
+from opweave._functions.calls import Ready, packed_into
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
+from opweave._functions.short import ByNumPy, Pace, alike, keep, size_class, text_of
 from opweave._loops.rolling import Loops
-from opweave.compiler.captures.structure import packed
-from opweave.compiler.captures.tree import flatten
 from opweave.compiler.tracing.calling import is_of_function
-from opweave.compiler.tracing.results import CONSTANTS
 from opweave.compiler.tracing.written import has_written
 from opweave.opcodes.errors import (
     AlignmentError,
@@ -29,7 +26,6 @@ from opweave.opcodes.errors import (
     TraceError,
     UnsupportedError,
 )
-from opweave.runtime.calls.targets import copied_into
 from opweave.runtime.calls.writes import Unwritten
 from opweave.runtime.process import environment
 
@@ -50,7 +46,8 @@ class Fallback:
         self._preparing = preparing
         self._signature = preparing.signature
         self._parts = parts
-        self._plain: dict[Any, tuple[str, Any]] = {}  # kinds of calls that NumPy runs, and why
+        self._pace = Pace(preparing)
+        self._plain: dict[Any, tuple[str, Any, bool]] = {}  # calls that NumPy runs, and why
         self._warned = self._told_of_costs = False
         self.told: set[Any] = set()
         self.loops = Loops(given, preparing.options)
@@ -59,6 +56,7 @@ class Fallback:
     def restart(self, parts: Parts) -> None:
         """Other parts from now on, whose calls may be traced in vain again."""
         self._parts = parts
+        self._pace = Pace(self._preparing)
         self._plain.clear()
         self.loops.clear()
         self._warned = False
@@ -73,10 +71,10 @@ class Fallback:
             return self._prepare_whole(call)
         reasons = self._parts.reasons
         if self.loops.runs(kinds := self._parts.kinds(call)):
-            raise ByNumPy("", rolled=kinds)
+            raise ByNumPy("", again=True, rolled=kinds)
         try:
             if self._plain and (told := self.left_to_numpy(call)) is not None:
-                raise ByNumPy(*told)
+                raise ByNumPy(*told, again=True)
             never = self._signature.goes_on or self._signature.never_copied
             if never is not None:
                 raise ByNumPy(never)
@@ -95,7 +93,9 @@ class Fallback:
         Behind a write an error is no reason against parts, where what comes before is written.
         """
         if self._is_for_c(call, error):
-            raise ByNumPy(why_numpy(error), rolled=self._parts.kinds(call)) from None
+            assert isinstance(error, OpweaveError)
+            why = self._pace.why_numpy(call, error)
+            raise ByNumPy(why, rolled=self._parts.kinds(call)) from None
         is_refusal = isinstance(error, BREAKS)
         if isinstance(error, RecompileError):
             self._without_parts(call, error)
@@ -105,7 +105,7 @@ class Fallback:
         elif isinstance(error, OpweaveError):
             self._refused(call, error)
         elif is_of_function(error):
-            why = f"tracing it raised {type(error).__name__}{_text_of(error)}"
+            why = f"tracing it raised {type(error).__name__}{text_of(error)}"
             error.__traceback__ = error.__context__ = error.__cause__ = None
             raise ByNumPy(why, type(error).__name__) from None
         else:
@@ -113,10 +113,8 @@ class Fallback:
 
     def _is_for_c(self, call: Call, error: Exception) -> bool:
         """Whether a loop is why a call is no whole, which C may run."""
-        if not isinstance(error, BREAKS) or not self._may_roll(call):
-            return False
-        seconds = getattr(error, "mean_seconds", None)
-        return seconds < ROLLED if seconds is not None else self.loops.was_in(error)
+        is_refusal = isinstance(error, BREAKS) and self._may_roll(call)
+        return is_refusal and self.loops.are_why(error)
 
     def _may_roll(self, call: Call) -> bool:
         """Whether C may run a call's loops, as far as is known."""
@@ -132,7 +130,7 @@ class Fallback:
             return self._preparing.prepare(call)
         except Exception as error:
             if has_written(error) and not isinstance(error, BREAKS):
-                raise ByNumPy(f"it raised {type(error).__name__}{_text_of(error)}") from None
+                raise ByNumPy(f"it raised {type(error).__name__}{text_of(error)}") from None
             never = self._signature.never_in_parts
             if isinstance(error, OpweaveError) or never is None or not is_of_function(error):
                 raise
@@ -143,12 +141,22 @@ class Fallback:
 
         So does one of a new kind where none of several kinds became a whole: a list that grows
         is of another kind at each call.
+
+        Raises:
+            ByNumPy: it is one of these, and so short that NumPy is done before it is noted.
         """
-        reasons = self._parts.reasons
-        if len(reasons) >= MOST_REFUSED and not self._preparing.calls.is_known:
-            return True
-        kinds = self._parts.kinds(call)
-        return kinds in reasons or (kinds, size_class(call)) in self._parts.too_long
+        reasons, kinds = self._parts.reasons, self._parts.kinds(call)
+        least = max(len(reasons), len(self._plain))
+        is_hopeless = least >= MOST_REFUSED and not self._preparing.calls.is_known
+        error = reasons.get(kinds)
+        if error is None and is_hopeless and reasons:
+            error = next(reversed(reasons.values()))
+        if error is None:
+            return (kinds, size_class(call)) in self._parts.too_long
+        why = self._pace.why_numpy(call, error)
+        if why and is_hopeless:
+            raise self._short(call, why, error)
+        return not why  # else a call of this size may be a whole, for all that is known
 
     def _of_rounds(self, call: Call, error: OpweaveError) -> None:
         """Note a loop that is too long to be whole, for calls of this size.
@@ -156,15 +164,22 @@ class Fallback:
         Raises:
             ByNumPy: its operations are so short that NumPy is done before they are noted.
         """
-        key = self._parts.kinds(call), size_class(call)
-        if why := why_numpy(error):
-            raise self._by_numpy(call, why, "rounds", key) from None
-        keep(self._parts.too_long, key, without_frames(error))
+        kind = self._parts.kinds(call), size_class(call)
+        if why := self._pace.why_numpy(call, error):
+            raise self._by_numpy(call, why, "rounds", kind) from None
+        keep(self._parts.too_long, kind, without_frames(error))
 
-    def left_to_numpy(self, call: Call) -> tuple[str, Any] | None:
-        """Why NumPy runs a call, if that is known."""
+    def _short(self, call: Call, why: str, error: OpweaveError) -> ByNumPy:
+        """What calls of this kind and size are told from now on."""
+        key = self._parts.kinds(call), alike(call, error.asks)
+        return self._by_numpy(call, why, "short", key, error.asks)
+
+    def left_to_numpy(self, call: Call) -> tuple[str, Any, bool] | None:
+        """Why NumPy runs a call, if that is known; see ``ByNumPy``."""
         kinds = self._parts.kinds(call)
-        return self._plain.get(kinds) or self._plain.get((kinds, size_class(call)))
+        found = self._plain.get(kinds) or self._plain.get((kinds, size_class(call)))
+        each = ((kinds, alike(call, exact)) for exact in (False, True))
+        return found or next((self._plain[key] for key in each if key in self._plain), None)
 
     def _refused(self, call: Call, error: OpweaveError) -> None:
         """Note what makes a function run in parts; raise all else."""
@@ -177,12 +192,11 @@ class Fallback:
             self._of_rounds(call, error)
         elif not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
+            if why := self._pace.why_numpy(call, error):
+                raise self._short(call, why, error) from None
         self._warn_of_costs(error)
         if "breaks" in environment.logs():
-            print(
-                f"opweave: {self._signature.name} runs in parts: {error}",
-                file=sys.stderr,
-            )
+            print(f"opweave: {self._signature.name} runs in parts: {error}", file=sys.stderr)
 
     def _without_parts(self, call: Call, error: Exception) -> None:
         """Leave a call that is no whole to NumPy, if its function never runs in parts."""
@@ -191,21 +205,18 @@ class Fallback:
             why = str(without_frames(error))  # which hold the arrays
             raise self._by_numpy(call, f"{never}.  It is no whole: {why}", never) from None
 
-    def _by_numpy(self, call: Call, why: str, once: Any = None, key: Any = None) -> ByNumPy:
+    def _by_numpy(
+        self, call: Call, why: str, once: Any = None, key: Any = None, exact: bool = False
+    ) -> ByNumPy:
         """What calls of this kind, or of a ``key``, are told from now on, without a trace."""
-        keep(self._plain, key or self._parts.kinds(call), (why, once))
+        keep(self._plain, key or self._parts.kinds(call), (why, once, exact))
         return ByNumPy(why, once)
 
     def _warn_of_limit(self, error: RecompileError) -> None:
         """Once for a function: the calls go on."""
         if not self._warned:
             self._warned = True
-            warnings.warn(
-                f"{self._signature.name} was {error}. Calls like this one run in parts from now "
-                "on; pass what differs as an array, or as a number whose value is not asked for",
-                OpweaveWarning,
-                stacklevel=7,  # the line that calls
-            )
+            warn_of_limit(self._signature.name, error)
 
     def _warn_of_costs(self, error: OpweaveError) -> None:
         """Once for a function; its loops run round by round from now on."""
@@ -247,7 +258,7 @@ class Fallback:
             if (found := self.elsewhere(call)) is not None:
                 return found
         why = without_frames(why)
-        if numpys := why_numpy(why):
+        if numpys := self._pace.why_numpy(call, why):
             return explain_numpy(self._signature.name, numpys)
         ran = self._parts.run(call)
         found = explain_parts(self._signature.name, ran, why)
@@ -265,17 +276,13 @@ class Fallback:
         return explain_loops(name, found.in_c, found.left)
 
     def plainly(self, args: Any, kwargs: Any, out: Any, told: ByNumPy | None) -> Any:
-        """Run the user's own function, by NumPy; why is ``told`` once, as a warning.
-
-        C runs its loops where it can, of a call whose kinds are ``rolled``.
-        """
-        rolled, why = (None, "") if told is None else (told.rolled, str(told))
-        if rolled is None:
-            result = self.given(*args, **kwargs)
-        else:
-            result = self.loops.run(rolled, args, kwargs)
-            why = "" if self.loops.runs(rolled) else why
-        if told is not None and why and told.once not in self.told:
+        """Run the user's own function, by NumPy; see ``ByNumPy``."""
+        told = told or ByNumPy("")
+        run = self.given if told.rolled is None else self.loops.runner(told.rolled)
+        if told.again:
+            self._preparing.calls.leave(run, args, kwargs, told.exact)
+        result, why = run(*args, **kwargs), str(told)
+        if why and told.once not in self.told and not self.loops.runs(told.rolled):
             self.told.add(told.once)
             warnings.warn(
                 f"{self._signature.name} runs by NumPy, not fused: {why}",
@@ -283,17 +290,3 @@ class Fallback:
                 stacklevel=4,  # the line that calls
             )
         return result if out is None else packed_into(out, result)
-
-
-def packed_into(out: Any, result: Any) -> Any:
-    """A result that Python has made, its arrays copied into given ones."""
-    leaves, tree = flatten(result, "the output", CONSTANTS)
-    return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))
-
-
-def _text_of(error: Exception) -> str:
-    """What an exception says, unless it cannot: it may hold traced arrays."""
-    try:
-        return f": {error}"
-    except Exception:
-        return ""

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from opweave._functions.arguments import Signature
-from opweave._functions.by_numpy import ByNumPy
-from opweave._functions.calls import Ready
-from opweave._functions.fallback import Fallback, packed_into
+from opweave._functions.calls import Ready, packed_into
+from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
 from opweave._functions.like_given import LikeGiven
 from opweave._functions.named import reduced
 from opweave._functions.parts import BREAKS, Parts
 from opweave._functions.preparing import Preparing, is_on_gpu
+from opweave._functions.short import ByNumPy
 from opweave._functions.through_gpu import through_gpu
 from opweave._functions.watched import Watched
 from opweave._programs.program import Program
@@ -191,7 +191,7 @@ class Fused(LikeGiven):
             OpweaveError: it cannot be one program.
         """
         known = self._calls.quickly(args) if config.device == "host" else None
-        if known is not None:
+        if known is not None and isinstance(known[0], Ready):
             return known
         call = self.signature.bind(args, {})
         return self.ready_for(call) or self.prepare(call), call.values

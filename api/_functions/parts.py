@@ -13,6 +13,7 @@ from opweave.compiler.ir.names import function_name
 from opweave.compiler.parts.lazy import Break, LazyTracer
 from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.parts.lazy_run import run_lazily
+from opweave.compiler.parts.marks import Mark
 from opweave.compiler.parts.segments import Segment
 from opweave.compiler.passes.simplify import simplify
 from opweave.compiler.pipeline.driver import Lowered, Options
@@ -92,11 +93,12 @@ class Parts:
         """Run the function on the arrays of a call."""
         ran: list[tuple[Prepared, Lowered]] = []
 
-        def run_segment(segment: Segment) -> Sequence[Any]:
-            with self._lock:  # where the arguments lie, though a segment may read none
-                prepared, lowered = self._prepared(segment, call.arrays)
-            ran.append((prepared, lowered))
-            return prepared(segment.arrays, segment.scalars)
+        def run_segment(mark: Mark | None, segment: Callable[[], Segment]) -> Sequence[Any]:
+            own: Mark | Segment = segment() if mark is None else mark
+            with self._lock:
+                found = self._found(own, segment, call.arrays)
+            ran.append(found)
+            return found[0](own.arrays, own.scalars)
 
         code = getattr(self.fn, "__code__", None)
         line = code.co_firstlineno if code else 0
@@ -116,19 +118,28 @@ class Parts:
             v.trace for v in self.variants.values() if lowered & set(map(id, v.lowered.values()))
         ]
 
-    def _prepared(self, segment: Segment, given: Sequence[Any]) -> tuple[Prepared, Lowered]:
-        """The prepared call of a segment; one for each exact shape, as for whole functions."""
-        device, executor = self.where([*given, *segment.arrays])
-        types = tuple(map(scalar_type, segment.scalars.values()))
-        keys = tuple(argument_key(a, False, not device.is_host) for a in segment.arrays)
-        key = (segment.key, types, keys, device)
+    def _found(
+        self, own: Mark | Segment, segment: Callable[[], Segment], given: Sequence[Any]
+    ) -> tuple[Prepared, Lowered]:
+        """The prepared call of a segment; one for each exact shape, as for whole functions.
+
+        ``given`` are the arguments, which say where to run though a segment may read none.
+        """
+        device, executor = self.where([*given, *own.arrays])
+        types = tuple(map(scalar_type, own.scalars.values()))
+        keys = tuple(argument_key(a, False, not device.is_host) for a in own.arrays)
+        key = (own.key, types, keys, device)
         found = self.prepared.get(key)
-        if found is None:
-            guard = (segment.key, types, guard_key(segment.types), device)
-            found = self._prepare(segment, guard, device, executor)
-            if len(self.prepared) >= MOST_KEPT:
-                self.prepared.pop(next(iter(self.prepared)))
-            self.prepared[key] = found
+        if found is not None:
+            return found
+        if isinstance(own, Mark):  # many marks are of one segment
+            found = self._found(segment(), segment, given)
+        else:
+            guard = (own.key, types, guard_key(own.types), device)
+            found = self._prepare(own, guard, device, executor)
+        if len(self.prepared) >= MOST_KEPT:
+            self.prepared.pop(next(iter(self.prepared)))
+        self.prepared[key] = found
         return found
 
     def _prepare(

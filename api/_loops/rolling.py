@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opweave._loops.rolled import MOST_KINDS, Rolled
+from opweave.compiler.ir.pace import ROLLED
 from opweave.compiler.loops.values import NoLoopError
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
@@ -58,6 +59,10 @@ class Loops:
         """Whether it is known that C runs loops of calls of some kinds."""
         return self.known.get(kinds) is not None and config.loops
 
+    def runner(self, kinds: Any) -> Callable[..., Any]:
+        """What runs a call of some kinds."""
+        return lambda *args, **kwargs: self.run(kinds, args, kwargs)
+
     def run(self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run a call; the first of its kinds finds out which loops can be in C."""
         self._look()
@@ -83,6 +88,11 @@ class Loops:
             self.clear()
             self._was = now
 
+    def are_why(self, error: Exception) -> bool:
+        """Whether a function is no whole for a loop: one that is too long, or what is in it."""
+        seconds = getattr(error, "mean_seconds", None)
+        return seconds < ROLLED if seconds is not None else self._was_in(error)
+
     def lines(self) -> frozenset[int]:
         """The lines of loops."""
         sites = self._first.sites if self._first else ()
@@ -92,7 +102,7 @@ class Loops:
             for line in range(site.node.lineno, (site.node.end_lineno or 0) + 1)
         )
 
-    def was_in(self, error: BaseException) -> bool:
+    def _was_in(self, error: BaseException) -> bool:
         """Whether an error was raised in one of its loops."""
         code, lines, found = self._given.__code__, self.lines(), 0
         trace = error.__traceback__

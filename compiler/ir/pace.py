@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Extents, count
 from opweave.opcodes.core import Kind
+from opweave.opcodes.operators.registry import ALIASES, OPERATORS
 
 # Seconds of NumPy 2.4 on one core of a Xeon with AVX-512 at some 3 GHz, rounded: a call, an
 # element that is loaded and stored, and each instruction as ``Cost.slots`` counts them.
@@ -17,10 +18,15 @@ FMA = 0.05e-9
 # Seconds an operation that runs in parts is noted, looked up and launched for, on the same machine
 # (100 to 250 us; it takes as long for one element as for a million).
 IN_PARTS = 200e-6
+# Loops whose operations take NumPy less than this run in C on one core; others in parts, on all.
+ROLLED = 2e-3
 
 
 # What moves elements, which NumPy often does in place, or not at all.
 MOVES = frozenset(("where", "copy", "cast", "full", "coordinate", "real", "imag"))
+
+# Seconds that an operation has to save in the mean, to be worth its part of all that.
+PAYS = 200e-6
 
 
 def mean_seconds(nodes: Iterable[Node], extents: Extents) -> float:
@@ -38,6 +44,27 @@ def mean_seconds(nodes: Iterable[Node], extents: Extents) -> float:
         elif node.operator.name not in MOVES and not node.is_view and not node.tables:
             found.append(_seconds(node, extents))
     return sum(found) / max(1, len(found))
+
+
+def saved_by_names(names: Iterable[str], breaks: int | None, elements: int) -> float:
+    """Seconds that kernels save for an operation on so many elements, in the mean.
+
+    Operations of one kernel load and store once.  Of a segment with one operation nothing is saved
+    but what it computes, where that is more than a sum.
+
+    Args:
+        names: of the operations, "" for one of Python's.
+        breaks: how many lines stand between segments; None if some of the code is out of sight.
+    """
+    slots = [_slots(ALIASES.get(name, name)) for name in names]
+    if not slots or breaks is None:
+        return elements * ELEMENT
+    together = max(0, len(slots) - max(1, breaks)) / len(slots)
+    return elements * (ELEMENT * together + SLOT * (sum(slots) / len(slots) - 1))
+
+
+def _slots(name: str) -> int:
+    return OPERATORS[name].cost.slots if name in OPERATORS else 1
 
 
 def _seconds(node: Node, extents: Extents) -> float:

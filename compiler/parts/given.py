@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from opweave.compiler.ir.builder import GraphBuilder, scalar_type
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value, Where
-from opweave.compiler.parts.interface import Given
+from opweave.compiler.parts.interface import Describe, Given
 from opweave.compiler.parts.lazy_array import LazyArray
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.made import is_array
@@ -25,8 +25,6 @@ from opweave.compiler.tracing.results import boxed
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import ArgumentError, DTypeError, SubclassError, UnsupportedError
-
-Describe = Callable[[str, Any], Any]
 
 
 class TracedInteger(TracedScalar, int):
@@ -105,6 +103,7 @@ class TracerOfGiven(Tracer):
         kind = self.describe(name, array)
         value = self.builder.new_input(kind.dtype, kind.shape)
         self.there(value, array, name)
+        self.given[value.id].type = kind
         self.mapped |= {value.id} if type(array) is np.memmap else set()
         self.array_class = np.ndarray if isinstance(array, np.ndarray) else type(array)
         return value
@@ -113,7 +112,7 @@ class TracerOfGiven(Tracer):
         """A value becomes an input of all that follows."""
         assert self.describe is not None
         array = found if is_array(found) else np.asarray(found)
-        self.given[value.id] = Given(value, name, self.describe(name, array), array, found)
+        self.given[value.id] = Given(value, name, array, found, self.describe)
         self.inputs.add(value.id)
         if array is not found:
             self.unboxed.add(value.id)

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, Protocol
 
 from opweave.compiler.arrays.interface import Alias, TracerLike
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value
 
+# What is static of an array, by its name and itself.
+Describe = Callable[[str, Any], Any]
+# Why a line is not compiled; what makes the error where that is all that it says.
+Refusal = Exception | Callable[[], Exception]
 
-class Given(NamedTuple):
+
+class Given:
     """A value that is computed already.
 
     Attributes:
         name: an argument's, or "".
-        type: what is static of the array.
+        type: what is static of the array; asked for when it is an argument of a segment.
         array: the array.
         found: what the user gets for it: the array, or a NumPy number.
     """
 
-    value: Value
-    name: str
-    type: Any
-    array: Any
-    found: Any
+    def __init__(self, value: Value, name: str, array: Any, found: Any, describe: Describe):
+        self.value, self.name, self.array, self.found = value, name, array, found
+        self._describe = describe
+
+    @cached_property
+    def type(self) -> Any:
+        return self._describe(self.name, self.array)
 
 
 class LazyTracerLike(TracerLike, Protocol):
@@ -36,6 +44,7 @@ class LazyTracerLike(TracerLike, Protocol):
         given: values that are computed already, by their ids.
         aliases: what each value is a view of to NumPy.
         hidden: views that stand for a dimension which a vector lost, or for an element.
+        unboxed: values of which NumPy has a number.
         asking: NumPy's own functions that take an array and give back another.
         leaked: other code has an array itself, and may write to it unnoticed.
     """
@@ -45,6 +54,7 @@ class LazyTracerLike(TracerLike, Protocol):
     given: dict[int, Given]
     aliases: dict[int, tuple[Value, Alias]]
     hidden: set[int]
+    unboxed: set[int]
     asking: int
     leaked: bool
 
@@ -64,7 +74,7 @@ class LazyTracerLike(TracerLike, Protocol):
         """Compute all arrays for a line that no kernel can hold, and note the line."""
 
     def eagerly(
-        self, what: str, error: Exception, function: Callable[..., Any], args: Any, kwargs: Any
+        self, what: str, error: Refusal, function: Callable[..., Any], args: Any, kwargs: Any
     ) -> Any:
         """Call a function with arrays."""
 

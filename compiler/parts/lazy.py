@@ -11,18 +11,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value, Where
-from opweave.compiler.parts.given import Describe, TracerOfGiven
+from opweave.compiler.parts.given import TracerOfGiven
+from opweave.compiler.parts.interface import Describe, Refusal
+from opweave.compiler.parts.marks import Mark, marked
 from opweave.compiler.parts.segments import Segment, cut, may_raise, shared_views
-from opweave.compiler.parts.users_frame import called_there
+from opweave.compiler.parts.users_frame import caller_there
 from opweave.compiler.traced.arrays import TracedArray
-from opweave.compiler.traced.made import is_array, users_place
+from opweave.compiler.traced.made import is_array, line_of, users_frame, users_place
 from opweave.compiler.traced.numbers import TracedScalar
+from opweave.compiler.traced.refused import NOT_YET
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (
@@ -34,7 +40,8 @@ MOST_PENDING = 1000
 # Operations of a segment that ends at a round of a loop.
 LEAST_OF_ROUNDS = 64
 
-Run = Callable[[Segment], Sequence[Any]]
+# Runs a segment, by its mark if it has one; it is cut out where no other had that mark.
+Run = Callable[[Mark | None, Callable[[], Segment]], Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -163,9 +170,10 @@ class LazyTracer(TracerOfGiven):
     def _compute(self, values: Sequence[Value], looked_at: Sequence[Value]) -> int:
         """Run a segment that makes these values; returns the bytes that it wrote."""
         total = 0
-        segment = cut(self, values, looked_at)
+        segment = partial(cut, self, values, looked_at)
+        found = self.run(marked(self, values, looked_at), segment)
         there = {id(given.array) for given in self.given.values()}
-        for value, array in zip(values, self.run(segment), strict=True):
+        for value, array in zip(values, found, strict=True):
             # a view of all of an array is another object
             self.there(value, array.view() if id(array) in there else array)
             total += int(array.nbytes)
@@ -231,27 +239,37 @@ class LazyTracer(TracerOfGiven):
         self.breaks.append(Break(what, self.where(), nbytes, ran))
 
     def eagerly(
-        self, what: str, error: Exception, function: Callable[..., Any], args: Any, kwargs: Any
+        self, what: str, error: Refusal, function: Callable[..., Any], args: Any, kwargs: Any
     ) -> Any:
         """Call a function with arrays; if it fails too, say why it was not compiled.
 
         All arrays are computed before the call, since the function may write to any of them.
         """
-        self.broken(f"{what}: {_short(error)}")
+        there, given, named = self._before(what, error, args, kwargs)
         try:
-            result = called_there(
-                function, self.concrete(tuple(args)), self.concrete(dict(kwargs))
-            )
+            result = there(function, given, named)
         except Exception as found:
             # our error says more; it is raised where the function could not tell the two apart
+            error = error if isinstance(error, Exception) else error()
             if type(found) in (TypeError, ValueError) and isinstance(error, type(found)):
                 raise error from found
             found.add_note(f"opweave runs this line by NumPy: {error}")
             raise
         return self.seen_of(result)
 
+    @unwatched
+    def _before(self, what: str, error: Refusal, args: Any, kwargs: Any) -> tuple[Any, ...]:
+        """What calls a function from the user's line, and the arguments that it gets."""
+        ran, nbytes = self.flush()
+        why = _short(error) if isinstance(error, Exception) else NOT_YET
+        frame = users_frame()
+        self.breaks.append(Break(f"{what}: {why}", line_of(frame, self.first_line), nbytes, ran))
+        return caller_there(frame), self.concrete(tuple(args)), self.concrete(dict(kwargs))
+
     def seen_of(self, result: Any) -> Any:
         """A result with every array in it taken."""
+        if type(result) is np.ndarray:
+            return self.taken(result)
         if type(result) in (tuple, list):
             return type(result)(map(self.seen_of, result))
         if isinstance(result, tuple) and hasattr(result, "_fields"):

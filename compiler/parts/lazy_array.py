@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.traced_operators import BINARY, COMPARISONS, is_traced
-from opweave.compiler.numpy_api.dispatch import METHODS, PROPERTIES
+from opweave.compiler.numpy_api.dispatch import FUNCTIONS, METHODS, PROPERTIES
 from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.parts.users_frame import called_there
 from opweave.compiler.traced.arrays import TracedArray
-from opweave.compiler.traced.refused import ASKED
+from opweave.compiler.traced.refused import ASKED, not_yet
 from opweave.compiler.traced.ufuncs import named_once
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes.core import Operator
@@ -105,6 +105,11 @@ class LazyArray(TracedArray):
         )  # fmt: skip
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function not in FUNCTIONS:
+            what = f"np.{function.__name__}"
+            return self.tracer.eagerly(
+                what, lambda: not_yet(what, self.tracer.where()), function, args, kwargs
+            )
         return self._or_eagerly(
             f"np.{function.__name__}",
             lambda: super(LazyArray, self).__array_function__(function, types, args, kwargs),

@@ -53,7 +53,7 @@ def cut(
     same lines give the same graph wherever they stand.
     """
     builder = tracer.builder
-    nodes = _needed(builder.resolved_nodes(), [*wanted, *looked_at], set(tracer.given))
+    nodes = needed(builder.resolved_nodes(), [*wanted, *looked_at], set(tracer.given))
     outputs = tuple(map(builder.resolved, wanted))
     names = _names(tracer, nodes, outputs)
     scalars = {new: tracer.env[old] for old, new in names.scalars.items()}
@@ -130,6 +130,8 @@ def shared_views(
     tracer: LazyTracerLike, wanted: Mapping[int, Value], held: Set[int]
 ) -> list[SharedView]:
     """The wanted values that a kernel would copy although they share memory with others."""
+    if not tracer.aliases and all(n.operator.name != "reshape" for n in tracer.builder.nodes):
+        return []
     nodes = {r.id: n for n in tracer.builder.resolved_nodes() for r in n.results}
     arrays = [value for value in wanted.values() if not tracer.is_number(value)]
     found = [_shared_view(tracer, nodes, value) for value in arrays]
@@ -171,7 +173,7 @@ def _viewed(node: Node, extents: Mapping[str, int], array: Any) -> Any:
     return node.operator.numpy(array, *numbers, **numpy_attributes(node, extents))
 
 
-def _needed(nodes: Sequence[Node], wanted: Iterable[Value], there: set[int]) -> list[Node]:
+def needed(nodes: Sequence[Node], wanted: Iterable[Value], there: Set[int]) -> list[Node]:
     """The nodes that some values need, in order, back to values that are computed already."""
     missing = {v.id for v in wanted} - there
     found = []

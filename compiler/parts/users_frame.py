@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from opweave.compiler.traced.made import users_frame
@@ -21,11 +21,14 @@ def called_there(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Call a function from the user's line."""
-    frame = users_frame()
+    return caller_there(users_frame())(function, args, kwargs)
+
+
+def caller_there(frame: FrameType | None) -> Callable[..., Any]:
+    """What calls a function, with arguments and those by name, from the line of a frame."""
     if frame is None:
-        return function(*args, **kwargs)
-    code = _code(frame.f_code.co_filename, frame.f_lineno)
-    return FunctionType(code, frame.f_globals)(function, args, kwargs)
+        return _called
+    return FunctionType(_code(frame.f_code.co_filename, frame.f_lineno), frame.f_globals)
 
 
 def _called(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

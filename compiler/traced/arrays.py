@@ -30,7 +30,7 @@ from opweave.compiler.numpy_api.math_sums import ACCUMULATES, accumulated
 from opweave.compiler.numpy_api.registry import NumpyFunction
 from opweave.compiler.numpy_api.scipy_special import special_function
 from opweave.compiler.numpy_api.signatures import NONE
-from opweave.compiler.traced.refused import Refused, check_repeated, name_of_class
+from opweave.compiler.traced.refused import Refused, check_repeated, name_of_class, not_yet
 from opweave.compiler.traced.selection import MaskSelection, selected, stored
 from opweave.compiler.traced.ufuncs import Keywords, into, named_once, outer_operands
 from opweave.opcodes import OPERATORS
@@ -285,11 +285,7 @@ class TracedArray(Refused, ArrayOperators):
         return self.tracer.apply(OPERATORS["divmod"], [other, self])
 
     def _unsupported(self, what: str) -> NoReturn:
-        raise self.tracer.noted(UnsupportedError(
-            f"{what}: opweave does not compile this yet ({self.tracer.where()}); call it outside "
-            "the fused function, or express it through supported operators "
-            "(sorted(opweave.OPERATORS) lists them)"
-        ))  # fmt: skip
+        raise self.tracer.noted(not_yet(what, self.tracer.where()))
 
 
 def _reduced(handler: Callable[..., Any], a: Any, **asked: Any) -> Any:

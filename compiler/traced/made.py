@@ -62,7 +62,11 @@ def users_frame() -> FrameType | None:
 
 def users_line(first_line: int = 0) -> Where:
     """The line of the innermost frame that is neither ours nor NumPy's."""
-    frame = users_frame()
+    return line_of(users_frame(), first_line)
+
+
+def line_of(frame: FrameType | None, first_line: int = 0) -> Where:
+    """The line at which a frame is."""
     if frame is None:
         return Where()
     return Where(frame.f_code.co_filename, frame.f_lineno, frame.f_lineno - first_line + 1)

@@ -24,6 +24,8 @@ from opweave.opcodes.errors import (
 )
 from opweave.opcodes.shapes import normal_axes
 
+# What is said of functions that no kernel has.
+NOT_YET = "opweave does not compile this yet"
 # Operators whose results are truths.
 COMPARED = frozenset(name for _, name in COMPARISONS)
 # Python's types of numbers.
@@ -189,3 +191,11 @@ def refusal_of(tracer: TracerLike, operator: Operator, item: Any, where: Where) 
     )
     # of Python's own NumPy knows no more; any other class may have a protocol of NumPy's
     return error if type(item).__module__ == "builtins" else tracer.noted(error)
+
+
+def not_yet(what: str, where: Where) -> UnsupportedError:
+    """A function that no kernel has."""
+    return UnsupportedError(
+        f"{what}: {NOT_YET} ({where}); call it outside the fused function, or express it through "
+        "supported operators (sorted(opweave.OPERATORS) lists them)"
+    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -94,7 +94,7 @@ def trace(
         tracer.may_warn = may_warn
         _ask(tracer, arguments)
         try:
-            with lending(tracer):
+            with lending(tracer), _telling(tracer):
                 return _trace(fn, arguments, rebuilt, names, scalars, tracer, repeated)
         except (TraceError, UnsupportedError) as error:
             if holds_made or not tracer.made:
@@ -104,6 +104,20 @@ def trace(
             raise error from None
 
     return traced(False)
+
+
+@contextmanager
+def _telling(tracer: Tracer) -> Iterator[None]:
+    """A refusal says whether other numbers and extents may lead elsewhere."""
+    before = ShapeError.made
+    try:
+        yield
+    except OpweaveError as error:
+        builder = tracer.builder
+        is_fixed = any(isinstance(builder.find(symbol), int) for symbol in builder.parent)
+        has_caught = ShapeError.made != before
+        error.asks = bool(tracer.static or builder.conditions or is_fixed or has_caught)
+        raise
 
 
 def _ask(tracer: Tracer, arguments: Mapping[str, Argument]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave._functions import budget, by_numpy
+from opweave._functions import budget, short
 from opweave.runtime.calls.building import costs
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("loops_of_python")]
@@ -64,7 +64,7 @@ LOOPS = [(different, 2), (nested, 3), (awhile, 2), (by_a_helper, 1), (in_place, 
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(budget, "MOST_OF_WHOLE", 0.5)
-    monkeypatch.setattr(by_numpy, "IN_PARTS", 0)  # none is left to NumPy, however short
+    monkeypatch.setattr(short, "IN_PARTS", 0)  # none is left to NumPy, however short
 
 
 def caught_from(fused, *arguments):

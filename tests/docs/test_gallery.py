@@ -9,6 +9,7 @@ import pytest
 import opweave as ow
 
 ROOT = Path(__file__).parents[2]
+AS_FOR_USERS = True
 sys.path.insert(0, str(ROOT / "examples"))
 import gallery  # noqa: E402  (examples are scripts, and no package)
 

@@ -12,6 +12,7 @@ from tests import api_page
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+AS_FOR_USERS = True
 PAGES = ("tutorial.md", "opcodes.md", "sanitize.md", "raw.md", "fused.md", "errors.md", "environment.md", "performance.md",
          "toggles.md",
          pytest.param("guide.md", marks=pytest.mark.nvrtc))  # fmt: skip

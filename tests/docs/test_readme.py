@@ -11,6 +11,7 @@ python3 -m venv .venv && .venv/bin/pip install -q '.[demo,host]' && .venv/bin/op
 python3 -m venv .venv && .venv/bin/pip install -q '.[test,nvrtc,host]' && .venv/bin/python -m pytest -q -n 2
 """
 GAP = "// ..."
+AS_FOR_USERS = True
 
 
 def blocks(language):

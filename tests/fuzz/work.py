@@ -70,6 +70,9 @@ def outcome_of(seed: int, number: int, only: str = "") -> Outcome:
 
 
 def _serve(link: Connection, seed: int, only: str) -> None:
+    from opweave._functions import short
+
+    short.PAYS = 0  # arrays are short here, and functions run in parts nevertheless
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     while True:
         try:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave._functions import budget, by_numpy
+from opweave._functions import budget, short
 from opweave.compiler.ir.pace import mean_seconds
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("loops_of_python")]
@@ -70,7 +70,7 @@ def test_short_operations_are_numpys_in_every_bit_with_one_warning(function):
 
 @pytest.mark.parametrize("function", SHORT)
 def test_long_operations_run_in_parts(function, monkeypatch):
-    monkeypatch.setattr(by_numpy, "IN_PARTS", 1e-9)
+    monkeypatch.setattr(short, "IN_PARTS", 1e-9)
     fused = ow.fuse(function)
     result, *_ = called(fused, X, X)
     np.testing.assert_allclose(result, function(X.copy(), X.copy()), rtol=1e-9)
@@ -88,7 +88,7 @@ def test_explain_says_that_numpy_runs_it_and_does_not_run_it(function):
 
 
 def test_who_runs_a_call_follows_from_its_sizes_not_from_earlier_calls(monkeypatch):
-    monkeypatch.setattr(by_numpy, "IN_PARTS", 5e-6)
+    monkeypatch.setattr(short, "IN_PARTS", 5e-6)
     long = np.linspace(0, 1, 40_000)
     for order in ((X, long, X), (long, X, long)):
         fused = ow.fuse(many_writes)
@@ -126,7 +126,7 @@ def test_what_was_left_to_numpy_is_forgotten_with_all_else():
 
 
 def test_of_many_sizes_the_newest_are_known(monkeypatch):
-    monkeypatch.setattr(by_numpy, "MOST_PLAIN", 2)
+    monkeypatch.setattr(short, "MOST_PLAIN", 2)
     fused = ow.fuse(rounds)
     for size in (20, 40, 80):
         fused(np.ones(size), 150)

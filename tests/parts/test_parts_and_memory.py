@@ -67,7 +67,7 @@ def test_a_graph_under_construction_does_not_grow_in_a_long_loop():
 def test_a_loop_that_is_too_long_for_one_graph_runs_in_parts(monkeypatch):
     monkeypatch.setattr("opweave.compiler.traced.tracer.MOST_NODES", 50)
     monkeypatch.setattr("opweave.compiler.parts.lazy.MOST_PENDING", 20)
-    monkeypatch.setattr("opweave._functions.fallback.IN_PARTS", 0)
+    monkeypatch.setattr("opweave._functions.short.IN_PARTS", 0)
 
     @ow.fuse
     def long(x):

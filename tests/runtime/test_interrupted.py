@@ -39,8 +39,10 @@ COMPILED = {
 }
 INTERRUPTED = """
 import contextlib, dataclasses, os, signal, sys, threading, time, numpy as np, opweave as ow
+from opweave._functions import short
 from opweave.runtime.binaries import hostcc
 from pathlib import Path
+short.PAYS = 0
 signal.signal(signal.SIGINT, signal.default_int_handler)
 found = hostcc.host_compiler()
 wrapped = dataclasses.replace(

@@ -1,0 +1,201 @@
+"""Functions in parts on short arrays: NumPy is done with all of them before they are noted.
+
+Who runs a call follows from the function's code, from the types and from how long the arrays are,
+never from a clock or from what an earlier call took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from functools import cache
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opweave._functions.layout import Call
+from opweave._functions.preparing import Preparing, is_on_gpu
+from opweave.compiler.captures.bytecode import names_in
+from opweave.compiler.captures.capture import helpers_of
+from opweave.compiler.captures.operations import (
+    MASK,
+    attributes_in,
+    integers_in,
+    lengthens,
+    operations_in,
+)
+from opweave.compiler.ir.pace import IN_PARTS, PAYS, saved_by_names
+from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS, METHODS, PROPERTIES, UFUNCS
+from opweave.opcodes.errors import AlignmentError, OpweaveError, RecompileError
+from opweave.runtime.calls.arrays import argument_key, is_scalar, layout_of
+
+# Where the names of NumPy's functions are, and those of Python's that ask for a number.
+NUMPY = (np, np.fft, np.linalg, np.ndarray)
+ASKING = frozenset({"float", "int", "bool", "complex", "print", MASK})
+RANDOM = frozenset(
+    "normal uniform integers standard_normal choice permutation shuffle rand randn randint".split()
+)
+# Modules of functions that compute, the others move elements.
+COMPUTING = ("math", "math_complex", "math_sums", "statistics", "statistics_correlating", "linalg",
+             "linalg_einsum", "linalg_products", "logic")  # fmt: skip
+# What is remembered, of kinds of calls that NumPy runs and the like.
+MOST_PLAIN = 256
+# What tells of the line that calls the function: no frame of ours may stand between.
+OF_THE_CALLER = frozenset({"warn", "warn_explicit"})
+
+
+class ByNumPy(Exception):
+    """The plain function has to run; the text says why.
+
+    Attributes:
+        once: what it is told once for.
+        again: so do all calls like this one, as an earlier one did.
+        exact: those with the same numbers.
+        rolled: the kinds of a call whose loops C may run; it is told of if none does.
+    """
+
+    def __init__(
+        self,
+        why: str,
+        once: Any = None,
+        exact: bool = False,
+        again: bool = False,
+        rolled: Any = None,
+    ):
+        super().__init__(why)
+        self.once = why if once is None else once
+        self.exact, self.again, self.rolled = exact, again, rolled
+
+
+class Pace:
+    """How fast NumPy runs a function, by a model, and what follows for a call that is no whole."""
+
+    def __init__(self, preparing: Preparing):
+        self.fn = preparing.fn
+        self.calls = preparing.calls
+        self.has_own_structure = bool(preparing.options.structure)  # which NumPy does not know
+        self._codes: dict[Any, tuple[CodeType, ...]] = {}
+        self._saved: dict[Any, float] = {}
+
+    def codes(self, call: Call) -> tuple[CodeType, ...]:
+        """The code of the function, and of the user's functions that it calls."""
+        state = call.layout.state  # another one where any of them is redefined
+        found = self._codes.get(state)
+        if found is None:
+            found = tuple(function.__code__ for function in helpers_of(self.fn))
+            keep(self._codes, state, found)
+        return found
+
+    def why_numpy(self, call: Call, error: OpweaveError) -> str:
+        """Why NumPy runs a call that is no whole; "" where it runs in parts."""
+        if (seconds := error.mean_seconds) is not None:
+            told = f"NumPy has an operation in some {seconds * 1e6:.0f} us"
+            return "" if seconds >= IN_PARTS else _longer(error, told, "compiles all of it")
+        # other calls of this kind are wholes, with the same bits as in parts
+        if error.asks and self.calls.is_known:
+            return ""
+        if isinstance(error, AlignmentError | RecompileError) or is_on_gpu(call):
+            return ""
+        asks_caller = (not OF_THE_CALLER.isdisjoint(names_in(c)) for c in self.codes(call))
+        if self.has_own_structure or any(asks_caller) or (saved := self.saved(call)) >= PAYS:
+            return ""
+        told = f"kernels would save some {saved * 1e6:.0f} us an operation"
+        return _longer(error, told, "refuses such lines")
+
+    def saved(self, call: Call) -> float:
+        """Seconds that kernels save for an operation: the same for all calls of a size class."""
+        key = call.layout.state, size_class(call)
+        if key not in self._saved:
+            keep(self._saved, key, self._saved_by_model(call))
+        return self._saved[key]
+
+    def _saved_by_model(self, call: Call) -> float:
+        codes = self.codes(call)
+        names = [name for code in codes for name in operations_in(code)]
+        known = tables()
+        breaks = sum(name in known.breaking for name in names)
+        is_seen = all(attributes_in(code) <= known.numpys for code in codes)
+        operations = (name for name in names if name in known.computing)
+        return saved_by_names(operations, breaks if is_seen else None, self._longest(call))
+
+    def _longest(self, call: Call) -> int:
+        """How long an array of a call may get, rounded to powers of two."""
+        arrays = call.arrays
+        integers = [value for value in call.values if type(value) is int]
+        if not arrays:
+            integers += [n for code in self.codes(call) for n in integers_in(code)]
+        extents = [extent for array in arrays for extent in array.shape]
+        longest = max((_rounded(int(array.size)) for array in arrays), default=0)
+        widest = max(map(_rounded, (*extents, *integers)), default=0)
+        if arrays and not any(map(lengthens, self.codes(call))):
+            return longest
+        return max(longest, widest) * widest
+
+
+class Tables(NamedTuple):
+    """Names of NumPy's: all of them, what computes in kernels, and what no kernel does."""
+
+    numpys: frozenset[str]
+    computing: frozenset[str]
+    breaking: frozenset[str]
+
+
+@cache
+def tables() -> Tables:
+    """The names of NumPy's functions, by what becomes of them."""
+    rows = [row for table in (FUNCTIONS, METHODS, CREATORS) for row in table.values()]
+    known = {row.name for row in rows} | UFUNCS.keys() | PROPERTIES.keys()
+    computing = {row.name for row in rows if row.handler.__module__.endswith(COMPUTING)}
+    numpys = {name for owner in (*NUMPY, np.random) for name in dir(owner)} | known
+    left = {name for owner in NUMPY for name in dir(owner) if _is_left(owner, name, known)}
+    return Tables(frozenset(numpys), frozenset({"", *computing, *UFUNCS}), ASKING | RANDOM | left)
+
+
+def _is_left(owner: Any, name: str, known: Set[str]) -> bool:
+    """Whether a name is of a function that no kernel does, by no other name of it either."""
+    part = getattr(owner, name)
+    is_function = callable(part) and not isinstance(part, type) and not name.startswith("_")
+    is_module = isinstance(getattr(np, name, None), ModuleType)  # as np.fft
+    return is_function and not is_module and getattr(part, "__name__", name) not in known
+
+
+def _longer(error: OpweaveError, told: str, whole: str) -> str:
+    """What is said of a call that NumPy runs."""
+    return f"{error}. In parts it would take longer: {told}, by a model; fullgraph=True {whole}"
+
+
+def _rounded(n: int) -> int:
+    """The power of two that is not above a number."""
+    return 1 << (n.bit_length() - 1) if n > 0 else 0
+
+
+def size_class(call: Call) -> tuple[Any, ...]:
+    """How long each array is, and how large each integer, by powers of two."""
+    sizes = [(int(a.size).bit_length(), *(n.bit_length() for n in a.shape)) for a in call.arrays]
+    return (*sizes, *(n.bit_length() for n in call.values if type(n) is int))
+
+
+def alike(call: Call, exact: bool) -> Any:
+    """A key of calls whose traces are refused alike; ``exact``: where these ask for numbers."""
+    arrays = call.arrays
+    size = "short", size_class(call), tuple(map(layout_of, arrays))
+    if not exact:
+        return size
+    numbers = tuple(argument_key(v, True, False) for v in call.values if is_scalar(v))
+    return size, tuple(array.shape for array in arrays), numbers
+
+
+def keep(known: dict[Any, Any], key: Any, value: Any) -> None:
+    """Remember something; where there is too much, forget what is oldest."""
+    if len(known) >= MOST_PLAIN:
+        for oldest in tuple(known)[:1]:  # which another thread may have done
+            known.pop(oldest, None)
+    known[key] = value
+
+
+def text_of(error: Exception) -> str:
+    """What an exception says, unless it cannot: it may hold traced arrays."""
+    try:
+        return f": {error}"
+    except Exception:
+        return ""

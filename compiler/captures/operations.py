@@ -1,0 +1,104 @@
+"""What a function's code says of its operations, before it runs: which, and how long they get."""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Iterator, Sequence
+from dis import Instruction
+from functools import cache
+
+from opweave.compiler.captures.bytecode import (
+    ATTRIBUTES,
+    READS,
+    loads_constant,
+    names_in,
+    nested_codes,
+)
+
+# Instructions of Python's operators.
+ARITHMETIC = ("BINARY_OP", "COMPARE_OP", "UNARY_NEGATIVE", "UNARY_INVERT")
+# The name of an index that selects by a comparison, as ``x[x > 0]``.
+MASK = "[]"
+# Names of what makes more elements than its longest operand has.
+LENGTHENING = frozenset(
+    "newaxis outer meshgrid mgrid ogrid ix_ indices expand_dims atleast_2d atleast_3d "
+    "broadcast_to broadcast_arrays tile repeat kron vander".split()
+)
+
+
+@cache
+def operations_in(code: types.CodeType) -> tuple[str, ...]:
+    """Names that the code calls or reads, each time that it does.
+
+    An operator of Python's is "", and an index by a comparison ``MASK``.
+
+    >>> def f(x):
+    ...     return sin(x) + x
+    >>> operations_in(f.__code__)
+    ('sin', '')
+    """
+    found = []
+    for inner in nested_codes(code):
+        before = None
+        for one in dis.get_instructions(inner):
+            if _is_index(one) and before is not None and before.opname == "COMPARE_OP":
+                found.append(MASK)
+            elif one.opname in ARITHMETIC:
+                found.append("")
+            elif one.opname in (*ATTRIBUTES, *READS):
+                found.append(str(one.argval))
+            before = one
+    return tuple(found)
+
+
+@cache
+def attributes_in(code: types.CodeType) -> frozenset[str]:
+    """Names of attributes that the code reads."""
+    steps = (one for inner in nested_codes(code) for one in dis.get_instructions(inner))
+    return frozenset(str(one.argval) for one in steps if one.opname in ATTRIBUTES)
+
+
+@cache
+def lengthens(code: types.CodeType) -> bool:
+    """True for code that may make arrays with more elements than any that it is given."""
+    return not LENGTHENING.isdisjoint(names_in(code)) or any(map(_adds_axes, nested_codes(code)))
+
+
+def _adds_axes(code: types.CodeType) -> bool:
+    """True for an index with None in it, as ``x[:, None]``: one that adds an axis."""
+    steps = tuple(dis.get_instructions(code))
+    for at, one in enumerate(steps):
+        if _is_index(one) and _is_none(steps, at - 1):
+            return True
+        if one.opname == "BUILD_TUPLE" and any(_is_none(steps, n) for n in _made(steps, at)):
+            return True
+        if loads_constant(one) and type(one.argval) is tuple and None in one.argval:
+            return True
+    return False
+
+
+@cache
+def integers_in(code: types.CodeType) -> frozenset[int]:
+    """Integers that stand in the code, which may be extents."""
+    parts = [part for inner in nested_codes(code) for part in inner.co_consts]
+    return frozenset(part for part in parts if type(part) is int)
+
+
+def _is_index(one: Instruction) -> bool:
+    return one.opname == "BINARY_SUBSCR" or one.argrepr == "[]"  # the latter in CPython 3.14
+
+
+def _is_none(steps: Sequence[Instruction], at: int) -> bool:
+    return at >= 0 and steps[at].opname == "LOAD_CONST" and steps[at].argval is None
+
+
+def _made(steps: Sequence[Instruction], at: int) -> Iterator[int]:
+    """Where the items of a tuple are made that is built there: the last instruction of each."""
+    end = at - 1
+    for _ in range(steps[at].arg or 0):
+        yield end
+        missing = 1
+        while missing > 0 and end >= 0:
+            missing -= dis.stack_effect(steps[end].opcode, steps[end].arg)
+            end -= 1
