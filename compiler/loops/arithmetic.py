@@ -17,7 +17,7 @@ from opweave.compiler.loops.values import (
     Held,
     NoLoopError,
     Number,
-    View,
+    Region,
 )
 from opweave.opcodes.dtypes import BOOL, F32, F64, DType
 
@@ -150,6 +150,6 @@ def _check_compared(a: Computed, b: Computed) -> None:
 
 def as_computed(held: Held) -> Computed:
     """A number or an array; anything else has no arithmetic."""
-    if isinstance(held, Number | View | Elements):
+    if isinstance(held, Number | Region | Elements):
         return held
     raise NoLoopError("arithmetic of what is neither a number nor an array")

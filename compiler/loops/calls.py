@@ -21,8 +21,8 @@ from opweave.compiler.loops.values import (
     Held,
     NoLoopError,
     Number,
+    Region,
     Size,
-    View,
 )
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
@@ -50,7 +50,7 @@ class Calls(Statements):
         ]:
             raise NoLoopError("a call with * or **")
         owner = self.value(node.func.value) if isinstance(node.func, ast.Attribute) else None
-        if isinstance(owner, View | Elements):
+        if isinstance(owner, Region | Elements):
             assert isinstance(node.func, ast.Attribute)
             method = METHODS.get(node.func.attr)
             if method is None:
@@ -102,7 +102,7 @@ class Calls(Statements):
         found = self.apply(operator.name, *operands)
         if out is None:
             return found
-        if not isinstance(out, View) or isinstance(found, Number):
+        if not isinstance(out, Region) or isinstance(found, Number):
             raise NoLoopError("out= that is no array")
         if found.rank != out.rank:
             raise NoLoopError("out= of another shape")

@@ -20,8 +20,8 @@ from opweave.compiler.loops.values import (
     Held,
     NoLoopError,
     Number,
+    Region,
     Size,
-    View,
 )
 
 
@@ -50,7 +50,7 @@ class Expressions(Arithmetic):
         self.indexing = Indexing(text, self.numbers, self.facts, require)
         self.resolve = resolve
 
-    def are_apart(self, a: View, b: View) -> bool:
+    def are_apart(self, a: Region, b: Region) -> bool:
         return self.indexing.are_apart(a, b)
 
     def value(self, node: ast.expr) -> Held:
@@ -85,7 +85,7 @@ class Expressions(Arithmetic):
             raise NoLoopError("the truth of an array")
         return self.truth_of(found)
 
-    def loaded(self, view: View) -> Held:
+    def loaded(self, view: Region) -> Held:
         """What an index gives: an element is a number."""
         if view.rank:
             return view

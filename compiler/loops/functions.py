@@ -21,9 +21,9 @@ from opweave.compiler.loops.values import (
     Held,
     NoLoopError,
     Number,
+    Region,
     Several,
     Size,
-    View,
 )
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import OpweaveError
@@ -34,7 +34,7 @@ Keywords = Mapping[str, Held]
 def with_axes(array: Array, count: int) -> Array:
     """An array with new axes of one element behind its own."""
     sizes = (*array.sizes, *[Size.of(1)] * count)
-    if isinstance(array, View):
+    if isinstance(array, Region):
         return replace(array, sizes=sizes, strides=(*array.strides, *["0"] * count), where=None)
     inner = array.element
     return replace(array, sizes=sizes, element=lambda places: inner(places[: len(places) - count]))
@@ -65,7 +65,7 @@ def _range(self: Statements, *args: Held) -> Held:
 def _len(self: Statements, array: Held) -> Held:
     if isinstance(array, Several):
         return literal(len(array.items))
-    if not isinstance(array, View | Elements) or not array.rank:
+    if not isinstance(array, Region | Elements) or not array.rank:
         raise NoLoopError("len of what is no array")
     return extent(array.sizes[0])
 
@@ -186,7 +186,7 @@ def _full(self: Statements, sizes: tuple[Size, ...], value: float, dtype: dtypes
 
 def _flip(self: Statements, a: Held) -> Held:
     array = as_computed(a)
-    if not isinstance(array, View) or array.rank != 1:
+    if not isinstance(array, Region) or array.rank != 1:
         raise NoLoopError("flip of other than one dimension")
     (size,), (stride,) = array.sizes, array.strides
     step = "-1" if stride == "1" else f"-({stride})"
@@ -206,7 +206,7 @@ def _dot(self: Statements, a: Held, b: Held) -> Held:
 
 
 def _fill(self: Statements, array: Held, value: Held) -> Held:
-    if not isinstance(array, View) or not isinstance(value, Number):
+    if not isinstance(array, Region) or not isinstance(value, Number):
         raise NoLoopError("fill of what is computed")
     self.put(array, value)
     return Constant(None)

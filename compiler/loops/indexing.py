@@ -9,7 +9,7 @@ from typing import NamedTuple
 from opweave.compiler.loops.facts import Facts
 from opweave.compiler.loops.numbers import Numbers
 from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import NoLoopError, Number, Size, View
+from opweave.compiler.loops.values import NoLoopError, Number, Region, Size
 
 
 class Slice(NamedTuple):
@@ -36,7 +36,7 @@ class Indexing:
         self.facts = facts
         self.require = require
 
-    def index(self, view: View, items: Sequence[Item]) -> View:
+    def index(self, view: Region, items: Sequence[Item]) -> Region:
         """A part of an array.
 
         Raises:
@@ -77,7 +77,7 @@ class Indexing:
             return self._place(item, size, axis), None, 1
         return self._part(item, size)
 
-    def are_apart(self, a: View, b: View) -> bool:
+    def are_apart(self, a: Region, b: Region) -> bool:
         """Whether two views of an array are known to share no element."""
         if a.where is None or b.where is None:
             return False

@@ -35,8 +35,8 @@ from opweave.compiler.loops.values import (
     Mixed,
     NoLoopError,
     Number,
+    Region,
     Size,
-    View,
 )
 
 
@@ -102,7 +102,7 @@ class Lowering(Calls):
                 raise EitherError(name)
             if isinstance(held, Number):
                 found.append(self._number_left(name, held))
-            elif isinstance(held, View) and held.base in self.held_by:
+            elif isinstance(held, Region) and held.base in self.held_by:
                 found.append(self._array_left(name, held))
             elif held is None or held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
@@ -117,14 +117,14 @@ class Lowering(Calls):
         words = (number.text, number.maybe) if number.maybe else (number.text,)
         return Result(name, number.type, words)
 
-    def _array_left(self, name: str, array: View) -> Result:
+    def _array_left(self, name: str, array: Region) -> Result:
         """An array that the loop has made, if it is all of it."""
         if array.pointer != array.base or array.strides != dense_strides(array.sizes):
             raise NoLoopError(f"{name}, a part of an array that the loop makes")
         taken = f"{self.held_by[array.base]}.taken()"
         return Result(name, array.dtype, (taken, *(s.text for s in array.sizes)), array.rank)
 
-    def written(self, target: View) -> None:
+    def written(self, target: Region) -> None:
         self.writes.add(target.base)
 
     def _given(self, name: str, value: Any, changes: bool) -> Held:
@@ -153,7 +153,7 @@ class Lowering(Calls):
         self.given.add(text)
         return text
 
-    def _array(self, name: str, value: np.ndarray[Any, Any]) -> View:
+    def _array(self, name: str, value: np.ndarray[Any, Any]) -> Region:
         dtype = of_numpy(value.dtype)
         if not value.ndim:
             raise NoLoopError(f"{name}, an array without dimensions")
@@ -162,7 +162,7 @@ class Lowering(Calls):
         sizes = tuple(self._extent(name, axis, extent) for axis, extent in enumerate(value.shape))
         where = tuple((Size.of(0), size.plus(-1)) for size in sizes)
         if value.flags.c_contiguous:
-            return View(base, dtype, base, sizes, dense_strides(sizes), where)
+            return Region(base, dtype, base, sizes, dense_strides(sizes), where)
         strides = []
         for axis, (extent, stride) in enumerate(zip(value.shape, value.strides, strict=True)):
             if extent == 1 or stride == value.itemsize:
@@ -170,7 +170,7 @@ class Lowering(Calls):
             else:
                 wish = f"{base}_s{axis}"
                 strides.append(self._parameter("int64", wish, "stride", name, axis=axis))
-        return View(base, dtype, base, sizes, tuple(strides), where)
+        return Region(base, dtype, base, sizes, tuple(strides), where)
 
     def _extent(self, name: str, axis: int, extent: int) -> Size:
         known = set(self.call.extents)

@@ -18,9 +18,9 @@ from opweave.compiler.loops.values import (
     Held,
     NoLoopError,
     Number,
+    Region,
     Several,
     Size,
-    View,
 )
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import F64
@@ -54,7 +54,7 @@ class Names(Expressions):
         """Let a name hold something, in a variable of C where it is computed."""
         if isinstance(held, Number):
             self.env[name] = self._number_in(name, held)
-        elif isinstance(held, View):
+        elif isinstance(held, Region):
             self.env[name] = self._view_in(name, held)
         elif isinstance(held, Elements):
             self.env[name] = self._array_in(name, held)
@@ -96,7 +96,7 @@ class Names(Expressions):
             return replace(number, text=variable, outside=None)
         return Number(F64, variable, maybe=maybe)
 
-    def _view_in(self, name: str, view: View) -> View:
+    def _view_in(self, name: str, view: Region) -> Region:
         """A name for a part of an array: its place, extents and strides are variables."""
         kind = f"{view.base}_{view.rank}"
         pointer = self.variable(name, kind, f"{view.dtype.storage}*")
@@ -118,7 +118,7 @@ class Names(Expressions):
             view, pointer=pointer, sizes=tuple(sizes), strides=tuple(strides), where=None
         )
 
-    def _array_in(self, name: str, value: Elements) -> View:
+    def _array_in(self, name: str, value: Elements) -> Region:
         """A name for a new array: in memory of the name, two in turn where one reads the other."""
         kind = f"{value.dtype}x{value.rank}"
         first, second = (self.variable(name, f"{kind}{n}", "LoopRoom") for n in ("", "_next"))
@@ -139,7 +139,7 @@ class Names(Expressions):
             sizes.append(size)
         self.text.add(f"{holder} = {made.pointer};")
         self.held_by[holder] = first
-        return View(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
+        return Region(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
 
     def assign(self, target: ast.expr, held: Held) -> None:
         """Assign to a name, to a part of an array, or to several of them."""
@@ -157,7 +157,7 @@ class Names(Expressions):
     def _unpacked(self, held: Held, count: int) -> list[Held]:
         if not isinstance(held, Several) or len(held.items) != count:
             raise NoLoopError("an assignment of several values at once that are no tuple")
-        if any(isinstance(item, View | Elements) for item in held.items) and count > 1:
+        if any(isinstance(item, Region | Elements) for item in held.items) and count > 1:
             raise NoLoopError("an assignment of several arrays at once")
         return [
             replace(item, text=self.text.named(item.c_type, item.text))
@@ -166,24 +166,24 @@ class Names(Expressions):
             for item in held.items
         ]
 
-    def target(self, node: ast.Subscript) -> View:
+    def target(self, node: ast.Subscript) -> Region:
         """The part of an array that is assigned to."""
         array = self.value(node.value)
-        if not isinstance(array, View):
+        if not isinstance(array, Region):
             raise NoLoopError("an assignment to an item of what is no array")
         return self.indexing.index(array, self.items(node.slice))
 
-    def put(self, target: View, held: Held) -> None:
+    def put(self, target: Region, held: Held) -> None:
         """Assign to the elements of a part of an array."""
         value = as_computed(held)
         self.check_kind(value, target.dtype)
         self.written(target)
         self.store(target, value)
 
-    def written(self, target: View) -> None:
+    def written(self, target: Region) -> None:
         """Note that an array is written to."""
 
-    def check_kind(self, value: Number | View | Elements, target: dtypes.DType) -> None:
+    def check_kind(self, value: Number | Region | Elements, target: dtypes.DType) -> None:
         """Hold an assignment to numbers of the target's kind, whatever they are rounded to."""
         held = value.type if isinstance(value, Number) else value.dtype
         source = np.dtype(held) if isinstance(held, type) else held.numpy

@@ -22,9 +22,9 @@ from opweave.compiler.loops.values import (
     Mixed,
     NoLoopError,
     Number,
+    Region,
     Several,
     Size,
-    View,
 )
 from opweave.opcodes.dtypes import BOOL
 
@@ -140,14 +140,14 @@ def _subscript(self: Expressions, node: ast.Subscript) -> Held:
         if type(place) is not int or not -len(array.items) <= place < len(array.items):
             raise NoLoopError("an item of a tuple that changes")
         return array.items[place]
-    if not isinstance(array, View):
+    if not isinstance(array, Region):
         raise NoLoopError("an index of what is computed")
     return self.loaded(self.indexing.index(array, self.items(node.slice)))
 
 
 def _attribute(self: Expressions, node: ast.Attribute) -> Held:
     owner = self.value(node.value)
-    if isinstance(owner, View | Elements):
+    if isinstance(owner, Region | Elements):
         found = ATTRIBUTES.get(node.attr)
         if found is None:
             raise NoLoopError(f".{node.attr} inside a loop")
@@ -173,28 +173,28 @@ def extent(size: Size) -> Number:
     return Number(int, f"({size.text})", size, 0, 1 << 48)
 
 
-def _shape(self: Expressions, array: View | Elements) -> Held:
+def _shape(self: Expressions, array: Region | Elements) -> Held:
     return Several(tuple(map(extent, array.sizes)))
 
 
-def _size(self: Expressions, array: View | Elements) -> Held:
+def _size(self: Expressions, array: Region | Elements) -> Held:
     found: Number = literal(1)
     for size in array.sizes:
         found = self.numbers.binary(ast.Mult, found, extent(size))
     return found
 
 
-def _transposed(self: Expressions, array: View | Elements) -> Held:
-    if not isinstance(array, View):
+def _transposed(self: Expressions, array: Region | Elements) -> Held:
+    if not isinstance(array, Region):
         raise NoLoopError(".T of what is computed")
     return replace(array, sizes=array.sizes[::-1], strides=array.strides[::-1], where=None)
 
 
-def _dtype(self: Expressions, array: View | Elements) -> Held:
+def _dtype(self: Expressions, array: Region | Elements) -> Held:
     return Constant(np.dtype(array.dtype.numpy_name))
 
 
-ATTRIBUTES: Mapping[str, Callable[[Expressions, View | Elements], Held]] = {
+ATTRIBUTES: Mapping[str, Callable[[Expressions, Region | Elements], Held]] = {
     "shape": _shape,
     "size": _size,
     "T": _transposed,

@@ -16,8 +16,8 @@ from opweave.compiler.loops.values import (
     Mixed,
     NoLoopError,
     Number,
+    Region,
     Size,
-    View,
 )
 
 # Calls of the user's functions within each other.
@@ -59,7 +59,7 @@ def _assign(self: Statements, node: ast.Assign) -> None:
 def _augmented(self: Statements, node: ast.AugAssign) -> None:
     if isinstance(node.target, ast.Name):
         held = self.env.get(node.target.id)
-        if isinstance(held, View):
+        if isinstance(held, Region):
             value = self.binary(type(node.op), held, self.value(node.value))
             self.put(held, value)
             return
@@ -88,7 +88,7 @@ def _for(self: Statements, node: ast.For) -> None:
     over = self.value(node.iter)
     if isinstance(over, Counted):
         _for_range(self, node, over)
-    elif isinstance(over, View) and over.rank:
+    elif isinstance(over, Region) and over.rank:
         _for_rows(self, node, over)
     else:
         raise NoLoopError("a loop over what is neither a range nor an array")
@@ -130,7 +130,7 @@ def _fixed(self: Statements, size: Size) -> Size:
     return size
 
 
-def _for_rows(self: Statements, node: ast.For, over: View) -> None:
+def _for_rows(self: Statements, node: ast.For, over: Region) -> None:
     if over.base in self.text.declared:
         raise NoLoopError("a loop over the rows of an array that the loop makes")
     counter = self.text.fresh("row_")

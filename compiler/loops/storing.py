@@ -21,8 +21,8 @@ from opweave.compiler.loops.values import (
     Computed,
     NoLoopError,
     Number,
+    Region,
     Size,
-    View,
 )
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
@@ -31,7 +31,7 @@ from opweave.opcodes.dtypes import DType
 class Storing(Applied):
     """Writes loops over elements."""
 
-    def store(self, target: View, value: Computed) -> None:
+    def store(self, target: Region, value: Computed) -> None:
         """Assign to the elements of an array; what is read is read before anything is written."""
         if isinstance(value, Number):
             text = self.converted(value, target.dtype)
@@ -49,7 +49,7 @@ class Storing(Applied):
 
         self._each(target.sizes, put)
 
-    def _onto(self, target: View, value: Array) -> Callable[[Sequence[str]], list[str]]:
+    def _onto(self, target: Region, value: Array) -> Callable[[Sequence[str]], list[str]]:
         """Which places of a value are read for those of a target."""
         if value.rank > target.rank:
             raise NoLoopError("an assignment of more dimensions than there are")
@@ -62,7 +62,7 @@ class Storing(Applied):
         lead = target.rank - value.rank
         return lambda places: along(places[lead:], factors)
 
-    def _put(self, target: View, places: Sequence[str], text: str) -> None:
+    def _put(self, target: Region, places: Sequence[str], text: str) -> None:
         self.text.add(f"store({target.at(places)}, {text});")
 
     def _each(self, sizes: Sequence[Size], body: Callable[[Sequence[str]], None]) -> None:
@@ -91,7 +91,7 @@ class Storing(Applied):
             else:
                 self._nested(heads[1:], body)
 
-    def _disturbs(self, target: View, read: View) -> bool:
+    def _disturbs(self, target: Region, read: Region) -> bool:
         """Whether a read may find what was written for another element."""
         if read.base != target.base:
             return False
@@ -100,11 +100,11 @@ class Storing(Applied):
             return False
         return not self.are_apart(target, read)
 
-    def are_apart(self, a: View, b: View) -> bool:
+    def are_apart(self, a: Region, b: Region) -> bool:
         """Whether two views of an array are known to share no element."""
         raise NotImplementedError
 
-    def apart(self, value: Array) -> View:
+    def apart(self, value: Array) -> Region:
         """A value in memory of its own."""
         room = self.room()
         made = self.view_in(room, value.dtype, value.sizes)
@@ -119,13 +119,13 @@ class Storing(Applied):
         """Memory that is there as long as the loop runs."""
         return self.text.variable("LoopRoom", self.text.fresh("room"))
 
-    def view_in(self, room: str, dtype: DType, sizes: Sequence[Size]) -> View:
+    def view_in(self, room: str, dtype: DType, sizes: Sequence[Size]) -> Region:
         """An array in a room, of which nobody reads what it had."""
         base = self.text.fresh("t")
         counted = " * ".join(s.factor for s in sizes if not s.is_one) or "1"
         self.text.add(f"{dtype.storage}* const {base} = {room}.of<{dtype.storage}>({counted});")
         self.numbers.fault(f"{base} == 0", "LOOP_NO_MEMORY")
-        return View(base, dtype, base, tuple(sizes), dense_strides(sizes))
+        return Region(base, dtype, base, tuple(sizes), dense_strides(sizes))
 
     def reduced(self, name: str, operand: Array, **attrs: Any) -> Number:
         """A reduction of all elements of a row, by the plan that every row has on the host."""

@@ -118,7 +118,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class View:
+class Region:
     """Elements of an array as they lie in memory.
 
     Attributes:
@@ -161,15 +161,15 @@ class Elements:
     dtype: DType
     sizes: tuple[Size, ...]
     element: Callable[[Sequence[str]], str]
-    reads: tuple[View, ...] = ()
+    reads: tuple[Region, ...] = ()
 
     @property
     def rank(self) -> int:
         return len(self.sizes)
 
 
-Array = View | Elements
-Computed = Number | View | Elements
+Array = Region | Elements
+Computed = Number | Region | Elements
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Mixed:
     """A float of Python or of NumPy, where nothing says which."""
 
 
-Held = Number | View | Elements | Constant | Several | Counted | Mixed
+Held = Number | Region | Elements | Constant | Several | Counted | Mixed
 
 
 def same_kind(a: Held, b: Held) -> bool:
