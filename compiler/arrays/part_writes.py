@@ -80,7 +80,9 @@ def _is_short(target: TracedArrayLike, part: Part) -> bool:
     """Whether a part has few of an axis's indices; the answer becomes part of the guard."""
     builder, extents = target.tracer.builder, target.value.shape
     return any(
-        builder.require(Expr("le", (literal(most * LEAST_SHARE), builder.extent_expr(extents[axis]))))
+        builder.require(
+            Expr("le", (literal(most * LEAST_SHARE), builder.extent_expr(extents[axis])))
+        )
         for axis, most in bounded(part, len(extents))
     )
 

@@ -4,8 +4,8 @@ A gather reads a stored array, its *table*, at indices that the kernel has in re
 axis stays as it is, coordinates are its indices.  So a gather can move elements in any way: for a
 roll, a concatenation, a padding, an index array.
 
-``whole_quotient`` is the number of a step, ``(c - start) // step``.  Who uses it promises that what
-is read there is discarded where the division has a remainder.
+``whole_quotient`` is the number of a step, ``(c - start) // step``.  Who uses it promises that
+what is read there is discarded where the division has a remainder.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ OPERATORS: tuple[Operator, ...] = (
             OpCode("whole_quotient", Phase.EPILOGUE, ("i", "step"),
                    rows({"iu": "floor_div(i, step)"}), exact=True),
         ),
-        np.floor_divide, rules.as_ufunc(np.floor_divide), ("i", "step"),
+        np.floor_divide, rules.indices, ("i", "step"),
     ),
     *map(_gather, range(1, MOST_AXES + 1)),
 )  # fmt: skip
