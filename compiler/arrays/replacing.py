@@ -138,10 +138,13 @@ def _steps_along(
         is_number = start.op == "literal"
         test = c == c.dtype.type(start.args[0]) if is_number else i == zero
         return [test], (tracer.scalar(literal(0)), 1)
-    in_step = [i % abs(step) == zero] if abs(step) != 1 else []
-    if step != 1:  # what is read between the steps is discarded, by the tests
-        i = tracer.apply(OPERATORS["whole_quotient"], [i, c.dtype.type(step)])
-    return [*in_step, ~is_below(i, 0) & is_below(i, tracer.extent(length))], (i, length)
+    if step == 1:
+        return [~is_below(i, 0) & is_below(i, tracer.extent(length))], (i, length)
+    # what is read between the steps is discarded, by the first test
+    number = tracer.apply(OPERATORS["whole_quotient"], [i, c.dtype.type(step)])
+    in_step = [number * c.dtype.type(step) == i] if step != -1 else []
+    inside = ~is_below(number, 0) & is_below(number, tracer.extent(length))
+    return [*in_step, inside], (number, length)
 
 
 def replaced_along(

@@ -52,6 +52,15 @@ def indexed(i: Any, n: Any) -> Any:
     return np.where(i < 0, i + n, i)
 
 
+def whole_quotient(i: Any, step: Any) -> Any:
+    """The quotient, which is cut where it is not whole; 0 by a step of 0."""
+    by = np.where(np.asarray(step) == 0, np.ones_like(step), step)
+    with np.errstate(all="ignore"):
+        down, rest = np.divmod(i, by)
+        found = down + ((rest != 0) & (np.less(i, 0) != np.less(by, 0)))
+    return np.where(np.asarray(step) == 0, np.zeros_like(found), found)
+
+
 def gathered(x: Any, *indices: Any) -> Any:
     """``x[indices]`` with an index for each axis; 0 where one lies outside of its axis."""
     pairs = list(zip(indices, x.shape, strict=True))
@@ -109,9 +118,9 @@ OPERATORS: tuple[Operator, ...] = (
         "whole_quotient", Kind.MAP,
         (
             OpCode("whole_quotient", Phase.EPILOGUE, ("i", "step"),
-                   rows({"iu": "floor_div(i, step)"}), exact=True),
+                   rows({"iu": "trunc_div(i, step)"}), exact=True),
         ),
-        np.floor_divide, rules.indices, ("i", "step"),
+        whole_quotient, rules.indices, ("i", "step"),
     ),
     *map(_gather, range(1, MOST_AXES + 1)),
 )  # fmt: skip
