@@ -84,14 +84,18 @@ def shifted(u, v):
     u[1:-1] += v[2:]
 
 
+def points(p):
+    p[3:-2] += p[5:] * 2
+
+
 @pytest.mark.host
 @pytest.mark.parametrize(("dtype", "registers"), [("f8", "pd"), ("f4", "ps")])
-@pytest.mark.parametrize("function", [few, shifted])
-def test_what_a_row_chooses_is_computed_by_vectors(function, dtype, registers, tmp_path):
+@pytest.mark.parametrize(("function", "columns"), [(few, 100), (shifted, 100), (points, 3)])
+def test_choices_and_places_are_computed_by_vectors(function, columns, dtype, registers, tmp_path):
     objdump = shutil.which("objdump")
     if objdump is None or "avx2" not in hostcc.cpu_features().split():
         pytest.skip("no objdump, or a processor without AVX2")
-    args = [np.ones((90, 100), dtype)] * function.__code__.co_argcount
+    args = [np.ones((90, columns), dtype)] * function.__code__.co_argcount
     (kernel,) = ow.fuse(function).lower(*args, target="host").kernels
     path = tmp_path / "kernel.so"
     path.write_bytes(build.build_kernel(kernel.data, kernel.source, mode="run").payload)
