@@ -8,7 +8,7 @@ written to, is not run by kernels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -112,8 +112,21 @@ def _key(part: Part) -> Any:
     return key_of(part) if part else ...
 
 
-def store(outputs: Sequence[Any], arrays: Sequence[Any], stores: Sequence[Store]) -> None:
-    """Copy outputs to the arguments that hold them, unless kernels have written there."""
+def _copy(array: Any, value: Any) -> None:
+    array[...] = value
+
+
+def store(
+    outputs: Sequence[Any],
+    arrays: Sequence[Any],
+    stores: Sequence[Store],
+    copy: Callable[[Any, Any], None] = _copy,
+) -> None:
+    """Copy outputs to the arguments that hold them, unless kernels have written there.
+
+    Args:
+        copy: lets an array hold the elements of another one, see ``Executor``.
+    """
     for output, place, key, by in stores:
         array, value = arrays[place], outputs[output]
         if value is array and key is ...:
@@ -123,6 +136,8 @@ def store(outputs: Sequence[Any], arrays: Sequence[Any], stores: Sequence[Store]
         found = key(outputs) if callable(key) else key
         if by:
             getattr(np, by).at(array, found, value)
+        elif found is ... and isinstance(value, np.ndarray):
+            copy(array, value)
         else:
             array[found] = value
 
@@ -148,7 +163,7 @@ def written(
         raise Unwritten(str(error)) from None
     if count is not None and any(found[count:]):
         raise Unwritten("NumPy would find a floating-point error")
-    store(found, arrays, prepared.plan.stores)
+    store(found, arrays, prepared.plan.stores, prepared.executor.copy)
     return found
 
 

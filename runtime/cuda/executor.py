@@ -236,6 +236,9 @@ class CudaExecutor:
             module.load(cubin)
             return module.get_function(name)
 
+    def copy(self, array: Any, value: Any) -> None:
+        array[...] = value
+
     def result(self, array: Any, boxed: bool) -> Any:
         return array  # CuPy keeps 0-d arrays
 
