@@ -20,7 +20,7 @@ from opweave.compiler.ir.values import Value
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.writes import writes_of
 from opweave.opcodes.errors import BoundsError
-from opweave.runtime.calls.arrays import is_cupy, overlap, overlaps_itself, pointer
+from opweave.runtime.calls.arrays import assigned, is_cupy, overlap, overlaps_itself, pointer
 
 if TYPE_CHECKING:
     from opweave.runtime.calls.prepared import Prepared
@@ -112,15 +112,11 @@ def _key(part: Part) -> Any:
     return key_of(part) if part else ...
 
 
-def _copy(array: Any, value: Any) -> None:
-    array[...] = value
-
-
 def store(
     outputs: Sequence[Any],
     arrays: Sequence[Any],
     stores: Sequence[Store],
-    copy: Callable[[Any, Any], None] = _copy,
+    copy: Callable[[Any, Any], None] = assigned,
 ) -> None:
     """Copy outputs to the arguments that hold them, unless kernels have written there.
 
