@@ -102,6 +102,10 @@ template <class T> OW_INLINE T floor_div(T x, T y) {
     return y == 0 ? T(0) : divides_oddly(y) ? (T)(0 - (uint64)x) : (T)(quotient - down);
 }
 
+// Of a column, what an extent divides it into: a host has vectors for that.
+OW_INLINE index_t divided(index_t j, index_t by) { return OW_QUOTIENT(j, by); }
+OW_INLINE index_t left_by(index_t j, index_t by) { return j - OW_QUOTIENT(j, by) * by; }
+
 // Float division that rounds down, after Python's float_divmod: the quotient is made from the
 // exact remainder, so that quotient * y + remainder gives x again as nearly as it can.
 template <class T> OW_INLINE T float_mod(T x, T y) {

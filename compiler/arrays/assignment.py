@@ -49,12 +49,11 @@ def _holders(target: TracedArrayLike) -> list[TracedArrayLike]:
     return [root, *_parts(root)]
 
 
-def check_assigned(target: Any, value: Any, name: str) -> None:
+def check_target(target: Any, name: str) -> None:
     """
     Raises:
         UnsupportedError: the target is an argument that nobody writes to here, as a step of
             ``ow.repeat`` must not, or shares its memory with other values.
-        ShapeError, DTypeError: the value does not fit, as by NumPy.
     """
     if not is_traced_array(target):
         raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
@@ -71,7 +70,16 @@ def check_assigned(target: Any, value: Any, name: str) -> None:
             f"{name}: writes into an array that shares its memory with a view ({tracer.where()}); "
             "give the result a name of its own, or take a .copy() first"
         )
-    old, new = target.value, value.value
+
+
+def check_assigned(target: Any, value: Any, name: str) -> None:
+    """
+    Raises:
+        UnsupportedError: see ``check_target``.
+        ShapeError, DTypeError: the value does not fit, as by NumPy.
+    """
+    check_target(target, name)
+    tracer, old, new = target.tracer, target.value, value.value
     if not np.can_cast(new.dtype.numpy, old.dtype.numpy, "same_kind"):
         raise DTypeError(
             f"{name}: cannot store {new.dtype} into {old.dtype} in place ({tracer.where()})"
@@ -204,4 +212,5 @@ def put(target: TracedArrayLike, key: Any, value: Any) -> None:
     origin = getattr(value, "origin", None)
     if origin is not None and origin[1] is key and _whole(value) is target:
         return  # target[key] += x has stored it already
+    check_target(target, "assignment to elements")  # what it is to hold takes longer to find out
     _put(target, key, value, "assignment to elements")

@@ -23,7 +23,8 @@ from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.arrays.moving import Moved, moved
 from opweave.compiler.arrays.replacing import as_stored
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
-from opweave.compiler.ir.parts import Index, Part, is_thin, part_of
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.parts import LEAST_SHARE, Index, Part, bounded, is_thin, part_of
 from opweave.compiler.ir.values import Value
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import UnsupportedError
@@ -68,11 +69,22 @@ def part_write(target: TracedArrayLike, key: Any, value: Any) -> PartWrite | Non
     """A write that is about to be made; None where the whole argument had better be computed."""
     tracer, part = target.tracer, part_of(key)
     shape = tuple(map(tracer.builder.example, target.value.shape))
-    if part is None or not is_thin(part, shape):
+    if part is None or not (is_thin(part, shape) or _is_short(target, part)):
         return None
     if not is_traced_array(value) and not is_number(tracer.concrete(value)):
         return None
     return PartWrite(id(target), part, _given(tracer, value), (), target.value)
+
+
+def _is_short(target: TracedArrayLike, part: Part) -> bool:
+    """Whether a part has few of an axis's indices; the answer becomes part of the guard."""
+    builder, extents = target.tracer.builder, target.value.shape
+    return any(
+        builder.require(
+            Expr("le", (literal(most * LEAST_SHARE), builder.extent_expr(extents[axis])))
+        )
+        for axis, most in bounded(part, len(extents))
+    )
 
 
 def scatter(target: TracedArrayLike, key: Any, value: Any, by: str = "") -> PartWrite | None:

@@ -23,6 +23,7 @@ from opweave.compiler.arrays.reshaping import number_of
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.values import Extent, Shape
+from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, ShapeError, UnsupportedError
 
@@ -137,9 +138,13 @@ def _steps_along(
         is_number = start.op == "literal"
         test = c == c.dtype.type(start.args[0]) if is_number else i == zero
         return [test], (tracer.scalar(literal(0)), 1)
-    in_step = [i % abs(step) == zero] if abs(step) != 1 else []
-    i = i // step if step != 1 else i
-    return [*in_step, ~is_below(i, 0) & is_below(i, tracer.extent(length))], (i, length)
+    if step == 1:
+        return [~is_below(i, 0) & is_below(i, tracer.extent(length))], (i, length)
+    # what is read between the steps is discarded, by the first test
+    number = tracer.apply(OPERATORS["whole_quotient"], [i, c.dtype.type(step)])
+    in_step = [number * c.dtype.type(step) == i] if step != -1 else []
+    inside = ~is_below(number, 0) & is_below(number, tracer.extent(length))
+    return [*in_step, inside], (number, length)
 
 
 def replaced_along(

@@ -61,13 +61,15 @@ def walks_columns(assembler: Assembler) -> bool:
     rows, columns = (
         count((space[d] for d in dims), assembler.extents) for dims in (bands.rows, bands.columns)
     )
-    along_rows = all(
-        any(o.own_dim(d) is not None for d in bands.rows) for o in assembler.coordinates.values()
+    # a column's own coordinate would be an array, as its other values are
+    across = any(
+        any(o.own_dim(d) is not None for d in bands.columns)
+        for o in assembler.coordinates.values()
     )
     own = [(o, o.own_dim(bands.columns[-1])) for o in assembler.operands.values()]
     side_by_side = all(d is None or o.has_unit_stride(d) for o, d in own)
     short = rows <= SHORT and bands.rows[-1] > bands.columns[-1]
-    return columns >= COLUMNS_FROM and (side_by_side or short) and along_rows
+    return columns >= COLUMNS_FROM and (side_by_side or short) and not across
 
 
 class ColumnsAssembler(MatrixAssembler):
@@ -98,7 +100,7 @@ class ColumnsAssembler(MatrixAssembler):
         return False  # all elements of a column are inside
 
     def _bind(self, node: Node, phase: Phase) -> list[Line]:
-        if node.result.id not in self.row_level:
+        if node.result.id not in self.row_level or node.is_coordinate:
             return super()._bind(node, phase)
         names = [self._fresh(f"v{len(self.names) + n}") for n, _ in enumerate(node.results)]
         for value, name in zip(node.results, names, strict=True):

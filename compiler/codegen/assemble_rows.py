@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.kept_rows import keeping
+from opweave.compiler.codegen.vectorised import untouched
 from opweave.compiler.ir.values import count
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, Pass
 from opweave.compiler.kernels.walks import Walk, walk_map
 from opweave.opcodes.codes import Phase
@@ -68,6 +71,9 @@ class MapAssembler(Assembler):
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[OperandLoad, ...]:
         return ()
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        return replace(kernel, untouched=untouched(self) if kernel.has_rows else "")
 
 
 class ReduceAssembler(Assembler):

@@ -29,7 +29,7 @@ class GroupFacts(GroupOperands):
         """
         moved = object.__new__(type(self))  # copy() takes three times as long
         moved.__dict__ = {**self.__dict__, "extents": extents, "spans": spans}
-        return moved if moved._walk() == self.walk else None
+        return moved if moved._own_walk() == self.walk else None
 
     def facts(self) -> Facts:
         """The shape class of this kernel, as its toggles see it."""

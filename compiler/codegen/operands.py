@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count as count_from
 from typing import NamedTuple
@@ -74,7 +74,7 @@ class GroupOperands:
         self.coordinates = {
             n.result.id: self._coordinate(n.result) for n in self.nodes if n.is_coordinate
         }
-        self.walk = self._walk()
+        self.walk = self._own_walk()
         self.access = {key: self._accessed(key, o) for key, o in self.operands.items()}
         # a row has coordinates in every thread, and a result where it has no elements
         places = partial(access, walk=self.walk, may_be_none=bool(self.form.axes))
@@ -171,6 +171,9 @@ class GroupOperands:
         rank = len(self.form.space)
         dims = [d for d in range(rank) if not kept or d not in self.form.axes]
         return tuple(dims[len(dims) - len(value.shape) :])
+
+    def _own_walk(self) -> Walk:
+        return replace(self._walk(), on_host=self.device.is_host)
 
     def _walk(self) -> Walk:
         return walk_rows(self.form.space, self.form.axes, self._walked())

@@ -11,6 +11,7 @@ from dataclasses import replace
 from opweave.compiler.codegen.lines import Table
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.registers import Registers
+from opweave.compiler.codegen.vectorised import keeps_before
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Symbol, Value
 from opweave.compiler.kernels.kernel_parts import OperandLoad, Param
@@ -31,11 +32,19 @@ class TableReads(Registers):
         self.table_extents: dict[str, Param] = {}
         self.makers = {r.id: node for node in self.nodes for r in node.results}
         self.row_level = set(self.form.row_values)
-        if self.form.kind in ("map", "scan_columns") and self.tables and self.walk.outer:
+        asks = self.form.kind in ("map", "scan_columns") and (self.tables or self._keeps_some())
+        if asks and self.walk.outer:
             stored = {v.id for v in self.group.outputs}
             for node in self.nodes:
                 if self._is_row_level(node) and not node.is_scan and node.result.id not in stored:
                     self.row_level.add(node.result.id)
+
+    def _keeps_some(self) -> bool:
+        """Whether a host's map takes elements of its results as they were, maybe in whole rows."""
+        nodes = (self.makers.get(v.id) for v in self.group.outputs)
+        return self.device.is_host and any(
+            node is not None and keeps_before(node) is not None for node in nodes
+        )
 
     def _is_row_level(self, node: Node) -> bool:
         if node.is_coordinate:

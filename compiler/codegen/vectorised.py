@@ -1,16 +1,29 @@
-"""What g++ makes vectors of: choices and truth values in a form that it has vectors for."""
+"""What g++ makes vectors of: choices and truth values in a form that it has vectors for.
+
+And rows of which a kernel changes no element: written in place, they need no work.
+
+    u[:n] *= 2      out = where(row < n, u * 2, u): nothing to do where row >= n and out is u
+
+Whether a result lies where an operand does is known when a call is made, and is asked there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.values import Scalar, Value
+from opweave.compiler.ir.values import Operand, Scalar, Value
 from opweave.opcodes.dtypes import DType
+
+if TYPE_CHECKING:
+    from opweave.compiler.codegen.assembler import Assembler
 
 # Of two truth values, or of one: what takes integers in their place.
 LOGICAL = ("bitwise_and", "bitwise_or", "logical_and", "logical_or")
 TRUTHS = (*LOGICAL, "invert", "logical_not", "where")
+TOGETHER = ("logical_and", "bitwise_and")  # what holds where all of them do
 INTEGERS = {4: "int", 8: "int64"}  # registers
 
 
@@ -56,3 +69,45 @@ def _asks_truth(node: Node, value: Value) -> bool:
     """Whether a node asks for nothing but the truth of a value."""
     chosen = node.operands[1:] if node.operator.name == "where" else ()
     return node.operator.name in TRUTHS and value not in chosen and value not in node.tables
+
+
+def keeps_before(node: Node) -> Value | None:
+    """The array like its result of which a choice keeps some elements."""
+    before = node.operands[-1] if node.operator.name == "where" else None
+    return before if isinstance(before, Value) and before.type == node.result.type else None
+
+
+def untouched(made: Assembler) -> str:
+    """The condition under which a row stays as it is, given the lines before it; "" for never."""
+    if not made.device.is_host or any(node.operator.notes_faults for node in made.nodes):
+        return ""
+    makers = {r.id: node for node in made.nodes for r in node.results}
+    found = [_unchanged(made, makers, value) for value in made.group.outputs]
+    return "" if None in found else " && ".join(dict.fromkeys(t for t in found if t))
+
+
+def _unchanged(made: Assembler, makers: Mapping[int, Node], output: Value) -> str | None:
+    """Likewise of one result; None for never."""
+    tests, value = list[str](), output
+    while (node := makers.get(value.id)) is not None:
+        before = keeps_before(node)
+        test = " && ".join(_row_tests(made, makers, node.operands[0]))
+        if before is None or not test:
+            return None
+        tests.append(f"!({test})" if " " in test else f"!{test}")
+        value = before
+    operand = made.operands.get(Key(value.id))
+    if not tests or operand is None or operand.layout != "C":
+        return None
+    result = made.operands[Key(output.id, False, True)]
+    return " && ".join([f"{result.name} == {operand.name}", *tests])
+
+
+def _row_tests(made: Assembler, makers: Mapping[int, Node], condition: Operand) -> Iterator[str]:
+    """What must hold of a row for a condition to hold of one of its elements."""
+    node = makers.get(condition.id) if isinstance(condition, Value) else None
+    if isinstance(condition, Value) and condition.id in made.row_level:
+        yield made.text(condition, False)
+    elif node is not None and node.operator.name in TOGETHER:
+        for operand in node.operands:
+            yield from _row_tests(made, makers, operand)

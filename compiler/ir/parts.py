@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import EllipsisType
 from typing import Any, NamedTuple
 
@@ -82,6 +82,22 @@ def is_thin(part: Part, shape: Sequence[int]) -> bool:
     )
     whole = np.broadcast_to(np.False_, shape)
     return any(few) and whole[key_of(part)].size * LEAST_SHARE <= whole.size
+
+
+def bounded(part: Part, rank: int) -> Iterator[tuple[int, int]]:
+    """Axes of which a part has so many indices at most, and more than few, however long they are.
+
+    Args:
+        rank: of the array.
+
+    >>> list(bounded(part_of((..., slice(10, 30), slice(None))), 3))
+    [(1, 20)]
+    """
+    axis, named = 0, sum(item is not None and item is not ... for item in part)
+    for item in part:
+        if isinstance(item, Span) and item.most is not None and item.most > MOST_INDICES:
+            yield axis, item.most
+        axis += rank - named if item is ... else item is not None
 
 
 def shown(part: Part) -> str:

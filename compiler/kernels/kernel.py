@@ -68,6 +68,7 @@ class Kernel:
         index, guard: op-codes of a user's in the place of the template's.
         most_blocks: of a launch whose index is a loop, 0 for as many as the elements take.
         is_long: it has functions of many operations, worth the widest vectors of a host.
+        untouched: the condition under which a row of a map is as it was, "" for never.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Kernel:
     guard: Structural | None = None
     most_blocks: int = 0
     is_long: bool = False
+    untouched: str = ""
 
     @property
     def declarations(self) -> tuple[str, ...]:
@@ -185,9 +187,7 @@ class Kernel:
     @property
     def held(self) -> tuple[OperandLoad, ...]:
         """Operands of several passes that registers can hold, all turns of a loop included."""
-        return tuple(
-            load for load in self.cached if self.carries_registers or self.turned(load) == load
-        )
+        return tuple(x for x in self.cached if self.carries_registers or self.turned(x) == x)
 
     @property
     def threads(self) -> int:

@@ -72,11 +72,15 @@ class Stride:
 
 @dataclass(frozen=True)
 class Walk:
-    """The collapsed space of a kernel; a dimension is a list of space dimensions."""
+    """The collapsed space of a kernel; a dimension is a list of space dimensions.
+
+    ``on_host``: quotients are written as functions, which make them in vectors there.
+    """
 
     shape: Shape
     outer: tuple[DimList, ...]
     inner: tuple[DimList, ...]
+    on_host: bool = False
 
     @property
     def batch(self) -> tuple[Extent, ...]:
@@ -120,8 +124,8 @@ class Walk:
             name = self.extent_name(dims)
             if may_be_none and not name.isdecimal():
                 name = f"divisor({name})"
-            out.append(f"{rest} % {name}")
-            rest = f"{rest} / {name}"
+            out.append(f"left_by({rest}, {name})" if self.on_host else f"{rest} % {name}")
+            rest = f"divided({rest}, {name})" if self.on_host else f"{rest} / {name}"
         return [*reversed([*out, rest])]
 
 

@@ -33,11 +33,13 @@ from opweave.opcodes.core import Kind, Operator
 
 __all__ = ["CREATORS", "FUNCTIONS", "METHODS", "PROPERTIES", "REDUCES", "operator_of"]
 
+# Operators of one operand or more that no call of NumPy's means.
+INNER = ("cast", "copy", "index", "whole_quotient")
 UFUNCS: dict[str, Operator] = {
     name: row
     for name, row in OPERATORS.items()
     if isinstance(getattr(np, name, None), np.ufunc)
-    or (row.kind is Kind.MAP and name not in ("cast", "copy", "index") and not row.tables)
+    or (row.kind is Kind.MAP and name not in INNER and not row.tables)
 } | {
     "true_divide": OPERATORS["divide"],
     "deg2rad": OPERATORS["radians"],

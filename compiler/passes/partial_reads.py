@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count
 
-from opweave.compiler.ir.expr import literal
+from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes
 from opweave.compiler.ir.rewriting import Rewriter
 from opweave.compiler.ir.values import Axes, Operand, Scalar, Value, operand_key
@@ -81,19 +81,47 @@ class PartialReader(Rewriter):
     def in_whole(self, value: Value, places: Places) -> tuple[Value, Places] | None:
         """The array that a slice is of, and places there that are coordinates again.
 
-        x[1:-1] at i - 1 is x at i.  Where i - 1 is outside of the slice, x may have an element;
-        what is read at such places is discarded, see ``reads.py``.
+        x[1:-1] at i - 1 is x at i, and x[1::2] at (i - 1) // 2.  Where i - 1 is outside of the
+        slice, x may have an element; what is read at such places is discarded, see ``reads.py``.
         """
         cut = self.makers.get(value.id)
-        if cut is None or cut.operator.name != "slice" or cut.attr("step") != 1:
+        if cut is None or cut.operator.name != "slice":
             return None
         axis, start = cut.attr("axis"), cut.operands[1]
         place: Operand | None = places[axis]
-        if operand_key(start) != operand_key(Scalar(literal(0), start.dtype)):
+        if cut.attr("step") != 1:
+            place = self._between_steps(places[axis], start, cut.attr("step"))
+        elif operand_key(start) != operand_key(Scalar(literal(0), start.dtype)):
             place = self._before_subtraction(places[axis], start)
         if place is None:
             return None
         return cut.values[0], (*places[:axis], place, *places[axis + 1 :])
+
+    def _between_steps(self, place: Operand, start: Operand, step: int) -> Operand | None:
+        """The place in an array of (c - s) / step in a slice of it: c - (s - start)."""
+        made = self.makers.get(place.id) if isinstance(place, Value) else None
+        if made is None or made.operator.name != "whole_quotient":
+            return None
+        counted, by = made.operands
+        if not isinstance(start, Scalar) or not isinstance(by, Scalar):
+            return None
+        if by.expr != literal(by.dtype.numpy.type(step)) or not isinstance(counted, Value):
+            return None
+        maker = self.makers.get(counted.id)
+        if maker is None or maker.operator.name != "subtract":
+            return self._moved_by(counted, start.expr, "add")
+        minuend, number = maker.operands
+        if not isinstance(minuend, Value) or not isinstance(number, Scalar):
+            return self._moved_by(counted, start.expr, "add")
+        if number.expr == start.expr:
+            return minuend
+        return self._moved_by(minuend, Expr("sub", (number.expr, start.expr)), "subtract")
+
+    def _moved_by(self, place: Value, number: Expr, name: str) -> Operand | None:
+        """A place plus or minus a number, unless that is 0."""
+        if number == literal(0):
+            return place
+        return self.made(name, (place, Scalar(number, place.dtype)))
 
     def _before_subtraction(self, place: Operand, number: Operand) -> Operand | None:
         """The coordinate that a number was subtracted from; None where the place is another."""

@@ -3,6 +3,9 @@
 A gather reads a stored array, its *table*, at indices that the kernel has in registers.  Where an
 axis stays as it is, coordinates are its indices.  So a gather can move elements in any way: for a
 roll, a concatenation, a padding, an index array.
+
+``whole_quotient`` is the number of a step, ``(c - start) // step``.  Who uses it promises that
+what is read there is discarded where the division has a remainder.
 """
 
 from __future__ import annotations
@@ -47,6 +50,15 @@ def indexed(i: Any, n: Any) -> Any:
         found = i[(i < -n) | (i >= n)][0]
         raise BoundsError(f"index {found} is out of bounds for an axis of {n} elements")
     return np.where(i < 0, i + n, i)
+
+
+def whole_quotient(i: Any, step: Any) -> Any:
+    """The quotient, which is cut where it is not whole; 0 by a step of 0."""
+    by = np.where(np.asarray(step) == 0, np.ones_like(step), step)
+    with np.errstate(all="ignore"):
+        down, rest = np.divmod(i, by)
+        found = down + ((rest != 0) & (np.less(i, 0) != np.less(by, 0)))
+    return np.where(np.asarray(step) == 0, np.zeros_like(found), found)
 
 
 def gathered(x: Any, *indices: Any) -> Any:
@@ -101,6 +113,14 @@ OPERATORS: tuple[Operator, ...] = (
                    exact=True),
         ),
         indexed, rules.indices, ("i", "n"), notes_faults=True,
+    ),
+    Operator(
+        "whole_quotient", Kind.MAP,
+        (
+            OpCode("whole_quotient", Phase.EPILOGUE, ("i", "step"),
+                   rows({"iu": "trunc_div(i, step)"}), exact=True),
+        ),
+        whole_quotient, rules.indices, ("i", "step"),
     ),
     *map(_gather, range(1, MOST_AXES + 1)),
 )  # fmt: skip

@@ -201,6 +201,11 @@ def argument_kind(value: Any, static: bool) -> Any:
     return type(value) if is_scalar(value) and not static else static_key(value)
 
 
+def assigned(array: Any, value: Any) -> None:
+    """Let an array hold the elements of another one."""
+    array[...] = value
+
+
 def overlap(a: Any, b: Any) -> bool:
     """True if two arrays may share bytes."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):

@@ -74,3 +74,6 @@ class Executor(Protocol):
 
     def result(self, array: Any, boxed: bool) -> Any:
         """What a caller gets for an array."""
+
+    def copy(self, array: Any, value: Any) -> None:
+        """Let an array hold the elements of another of its shape, when all kernels are done."""

@@ -25,7 +25,14 @@ from opweave.opcodes.cached import cached_property
 from opweave.runtime.calls.by_numpy import Compute, Operand, by_numpy
 from opweave.runtime.calls.interface import Executor
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.steps import FORMATS, Launch, Step, scalar_value, workspace
+from opweave.runtime.calls.steps import (
+    FORMATS,
+    Launch,
+    Step,
+    known_number,
+    scalar_value,
+    workspace,
+)
 from opweave.runtime.calls.writes import Store, stores_of
 
 # Each temporary in an array of its own.
@@ -165,7 +172,8 @@ class _Filling:
         """The next step."""
         index = "q" if kernel.toggles.get("USE_64BIT_INDEX") else "i4x"
         formats = tuple(_format(param, index) for param in kernel.params)
-        slots, first = _slots(kernel, "scalar"), len(self.scalars)
+        known, first = self._known_numbers(kernel), len(self.scalars)
+        slots = [slot for slot in _slots(kernel, "scalar") if slot not in known]
         self.scalars += [kernel.params[slot].source for slot in slots]
         numbers = tuple((slot, first + n) for n, slot in enumerate(slots))
         arrays, zeroed = self._pointers(kernel), (0, 0)
@@ -179,12 +187,20 @@ class _Filling:
             launch,
             self._compute(kernel, numbers),
             self.executor.packer(kernel, formats),
-            tuple(_fixed(param, self.layouts) for param in kernel.params),
+            tuple(known.get(n, _fixed(p, self.layouts)) for n, p in enumerate(kernel.params)),
             tuple(arrays),
             numbers,
             zeroed,
             self.executor.passes_arrays,
         )
+
+    def _known_numbers(self, kernel: Kernel) -> dict[int, Any]:
+        """By slot the numbers that are the same in each call."""
+        if kernel.by_numpy:
+            return {}
+        scalars = {slot: kernel.params[slot].source for slot in _slots(kernel, "scalar")}
+        found = {n: known_number(scalar, self.layouts.extents) for n, scalar in scalars.items()}
+        return {slot: number for slot, number in found.items() if number is not None}
 
     def _compute(self, kernel: Kernel, numbers: Sequence[tuple[int, int]]) -> Compute | None:
         if not kernel.by_numpy or kernel.is_empty(self.layouts.extents):

@@ -53,13 +53,13 @@ class Prepared:
         like = dict(zip(inputs, (*arrays, *self.constants), strict=True))
         self.layouts = Layouts(lowered.schedule, extents, like)
         self.shapes = self.layouts.shapes
+        self._look_at_outputs(extents)
+        self.plan = self._planned(lowered, arrays, apart)
         self.needs_env = (
             loops
             or any(isinstance(o, Expr) for o in self.graph.outputs)
-            or any(s.expr.op != "argument" for k in lowered.kernels for s in k.scalars())
+            or any(scalar.expr.op != "argument" for scalar in self.plan.scalars)
         )
-        self._look_at_outputs(extents)
-        self.plan = self._planned(lowered, arrays, apart)
         is_single = self._is_plain and not (self.constants or self.shared)
         self.single = self.plan.only_step if is_single else None
         self.writes = Writes(self.graph, arrays) if self.graph.written else None

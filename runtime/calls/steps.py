@@ -90,6 +90,16 @@ def scalar_value(scalar: Scalar, env: Mapping[str, Any]) -> Any:
     return bool(number) if scalar.dtype.kind == "b" else int(number)
 
 
+def known_number(scalar: Scalar, extents: Mapping[str, Any]) -> Any:
+    """The number that a scalar is in each call of these extents; None where calls tell."""
+    if any(leaf.op not in ("literal", "extent") for leaf in scalar.expr.leaves()):
+        return None
+    try:
+        return scalar_value(scalar, extents)
+    except (ArithmeticError, ValueError):  # each call raises it, in its turn
+        return None
+
+
 def partial_bytes(kernel: Kernel, rows: int) -> int:
     """Bytes of the partial results of a kernel whose rows several blocks share."""
     return 16 * kernel.toggles["PARTS"] * rows * kernel.partial_results

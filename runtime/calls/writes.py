@@ -8,7 +8,7 @@ written to, is not run by kernels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from opweave.compiler.ir.values import Value
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.writes import writes_of
 from opweave.opcodes.errors import BoundsError
-from opweave.runtime.calls.arrays import is_cupy, overlap, overlaps_itself, pointer
+from opweave.runtime.calls.arrays import assigned, is_cupy, overlap, overlaps_itself, pointer
 
 if TYPE_CHECKING:
     from opweave.runtime.calls.prepared import Prepared
@@ -112,8 +112,17 @@ def _key(part: Part) -> Any:
     return key_of(part) if part else ...
 
 
-def store(outputs: Sequence[Any], arrays: Sequence[Any], stores: Sequence[Store]) -> None:
-    """Copy outputs to the arguments that hold them, unless kernels have written there."""
+def store(
+    outputs: Sequence[Any],
+    arrays: Sequence[Any],
+    stores: Sequence[Store],
+    copy: Callable[[Any, Any], None] = assigned,
+) -> None:
+    """Copy outputs to the arguments that hold them, unless kernels have written there.
+
+    Args:
+        copy: lets an array hold the elements of another one, see ``Executor``.
+    """
     for output, place, key, by in stores:
         array, value = arrays[place], outputs[output]
         if value is array and key is ...:
@@ -123,6 +132,8 @@ def store(outputs: Sequence[Any], arrays: Sequence[Any], stores: Sequence[Store]
         found = key(outputs) if callable(key) else key
         if by:
             getattr(np, by).at(array, found, value)
+        elif found is ... and isinstance(value, np.ndarray):
+            copy(array, value)
         else:
             array[found] = value
 
@@ -148,7 +159,7 @@ def written(
         raise Unwritten(str(error)) from None
     if count is not None and any(found[count:]):
         raise Unwritten("NumPy would find a floating-point error")
-    store(found, arrays, prepared.plan.stores)
+    store(found, arrays, prepared.plan.stores, prepared.executor.copy)
     return found
 
 

@@ -24,7 +24,7 @@ from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError
 from opweave.runtime.binaries.build import Binary, build_kernel
-from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.calls.arrays import assigned, pointer
 from opweave.runtime.calls.steps import Launch, counters, number_types, partial_bytes
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
 from opweave.runtime.cuda.starting import starter
@@ -169,7 +169,7 @@ class CudaExecutor:
     def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
         return memory_plan(schedule, extents)
 
-    start = staticmethod(DeviceStart)
+    start, copy = staticmethod(DeviceStart), staticmethod(assigned)
 
     def faults(self) -> Any:
         if self._faults is None:

@@ -20,6 +20,7 @@ from opweave.runtime.calls.plan import each_apart, planned
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
+from opweave.runtime.host.copies import copy
 from opweave.runtime.host.launcher import HostLaunch, runtime_library
 from opweave.runtime.host.pool import allocator
 from opweave.runtime.host.starts import NativeStart
@@ -79,3 +80,5 @@ class HostExecutor:
 
     def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
         return array_scalar(array, boxed)
+
+    copy = staticmethod(copy)

@@ -62,8 +62,9 @@ template <> struct BitsOf<2> { typedef unsigned short type; };
 template <> struct BitsOf<4> { typedef unsigned type; };
 template <> struct BitsOf<8> { typedef unsigned long long type; };
 template <class T> OW_INLINE T select_by_row(bool condition, T x, T y) {
-    typename BitsOf<sizeof(T)>::type a, b, mask = condition;
-    mask = -mask;
+    // by shifts, which g++ takes out of a loop; it leaves a mere conversion there, and makes no vectors
+    const long long all = (long long)((unsigned long long)condition << 63) >> 63;
+    typename BitsOf<sizeof(T)>::type a, b, mask = all;
     OW_COPY(&a, &x, sizeof(T));
     OW_COPY(&b, &y, sizeof(T));
     a = (a & mask) | (b & ~mask);

@@ -247,6 +247,29 @@ extern "C" void ow_run(Run* run, const char* args) {
     if (python) take_back(python);
 }
 
+// ---- what arguments hold in the end, copied by as many threads as a kernel has ----------------------
+
+namespace {
+
+struct Stored { char* to; const char* from; long long bytes; };
+enum { PIECE = 1 << 17, BYTES_PER_NS = 10 };  // what a thread copies at a time, and how fast: a guess
+
+void copy_pieces(const char* args, const Triple*, long long first, long long last) {
+    const Stored& c = *(const Stored*)args;
+    const long long begin = first * PIECE, end = last * PIECE < c.bytes ? last * PIECE : c.bytes;
+    memcpy(c.to + begin, c.from + begin, end - begin);
+}
+
+}  // namespace
+
+// Of memory that does not overlap.
+extern "C" void ow_copy(char* to, const char* from, long long bytes) {
+    const Stored stored = {to, from, bytes};
+    const unsigned pieces = (unsigned)((bytes + PIECE - 1) / PIECE);
+    Run run = {copy_pieces, 1, bytes / BYTES_PER_NS, {pieces, 1, 1}};
+    ow_run(&run, (const char*)&stored);
+}
+
 // ---- products by BLAS, as kernels of one block ------------------------------------------------------
 
 namespace {

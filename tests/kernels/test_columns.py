@@ -26,6 +26,11 @@ def softmax(x):
     return e / e.sum(axis=0)
 
 
+def chosen_batches(x):
+    y = np.where(np.arange(x.shape[0])[:, None, None] % 3 > 0, x, 2 * x)
+    return y / np.sqrt((y * y).sum(axis=-1, keepdims=True))
+
+
 def numbers(*shape, dtype="float32"):
     kind = dtype_of(dtype)
     rng = np.random.default_rng(len(shape))
@@ -70,6 +75,11 @@ CASES = {
     "int8": (lambda x: x.sum(axis=0), numbers(77, 45, dtype="int8")),
     "bool": (lambda x: (x.any(axis=0), x.all(axis=0)), numbers(77, 45, dtype="bool")),
     "products": (lambda x: x.prod(axis=0), numbers(77, 45, dtype="int32")),
+    "places of batches": (chosen_batches, numbers(9, 21, 3)),
+    "places of batches and rows": (
+        lambda x: (x * (np.arange(x.shape[0])[:, None, None] + np.arange(x.shape[2]))).max(axis=2),
+        numbers(9, 21, 3),
+    ),
 }
 names = pytest.mark.parametrize("name", CASES)
 
@@ -135,7 +145,7 @@ def test_columns_that_lie_apart_are_rows_with_the_same_bits(function):
     lambda x: (x.T * np.arange(x.shape[0])).sum(axis=0),
     lambda x: (x + np.arange(x.shape[0])[:, None, None]).max(axis=-1),
 ])  # fmt: skip
-def test_only_coordinates_along_the_rows_stand_in_bands(function):
+def test_coordinates_of_columns_stand_in_no_bands(function):
     x = numbers(7, 256, 13)
 
     assert same(made(ow.fuse(function, fullgraph=True), [x]), made(function, [x]))

@@ -2,6 +2,8 @@
 
 import itertools
 import re
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -72,3 +74,32 @@ def test_with_and_without_them_the_bits_are_the_same():
     plain = ow.fuse(lambda x: x * 3 + np.sqrt(abs(x)))(x)
     beside = ow.fuse(lambda x: (x * 3 + np.sqrt(abs(x)), np.exp(x)))(x)[0]
     assert np.array_equal(plain, beside)
+
+
+def few(u):
+    u[: len(u) // 2] *= 0.5
+
+
+def shifted(u, v):
+    u[1:-1] += v[2:]
+
+
+def points(p):
+    p[3:-2] += p[5:] * 2
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("dtype", "registers"), [("f8", "pd"), ("f4", "ps")])
+@pytest.mark.parametrize(("function", "columns"), [(few, 100), (shifted, 100), (points, 3)])
+def test_choices_and_places_are_computed_by_vectors(function, columns, dtype, registers, tmp_path):
+    objdump = shutil.which("objdump")
+    if objdump is None or "avx2" not in hostcc.cpu_features().split():
+        pytest.skip("no objdump, or a processor without AVX2")
+    args = [np.ones((90, columns), dtype)] * function.__code__.co_argcount
+    (kernel,) = ow.fuse(function).lower(*args, target="host").kernels
+    path = tmp_path / "kernel.so"
+    path.write_bytes(build.build_kernel(kernel.data, kernel.source, mode="run").payload)
+    told = subprocess.run([objdump, "-d", path], capture_output=True, text=True, check=True).stdout
+
+    assert re.search(rf"v(mul|add){registers}\b", told)
+    assert not re.search(rf"v(mul|add)s{registers[1]}\b", told)

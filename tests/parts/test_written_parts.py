@@ -5,7 +5,7 @@ import pytest
 
 import opweave as ow
 from opweave.compiler.arrays import part_writes
-from opweave.compiler.ir.parts import Span, is_thin, part_of, shown
+from opweave.compiler.ir.parts import Span, bounded, is_thin, part_of, shown
 from tests.support.written import LAYOUTS, agree, laid_in_rows
 
 U, V = np.random.default_rng(20261125).standard_normal((2, 12, 9))
@@ -203,6 +203,34 @@ def test_many_parts_are_written_as_a_whole(monkeypatch, most, writes):
 ])  # fmt: skip
 def test_a_thin_part_is_few_rows_of_many(key, shape, thin):
     assert is_thin(part_of(key), shape) == thin
+
+
+def short(u, v):
+    u[3:13] *= 2
+    u[:, -20:-8] += v[:, -20:-8] * u[:, 5:17]
+    u[1:9, 1:9] = v[:8, :8].sum()
+
+
+@pytest.mark.host
+def test_parts_of_long_axes_are_stored_alone_and_of_short_ones_with_the_whole():
+    fused, sizes = ow.fuse(short), [(24, 33), (200, 70), (35, 200), (13, 26), (60, 60), (31, 90)]
+    for shape in sizes:
+        u = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+        told = fused.explain(u.copy(), u / 7).text
+        are_long = shape[0] >= 30 and shape[1] >= 36
+        assert ("u[3:13] alone is stored" in told) is are_long
+        agree(short, fused, lambda u=u: (u.copy(), u / 7))
+
+
+@pytest.mark.parametrize(("key", "axes"), [
+    (slice(10, 30), [(0, 20)]),
+    ((slice(None), slice(-9, None)), [(1, 9)]),
+    ((..., slice(5), slice(7, 2)), [(1, 5), (2, 0)]),
+    ((None, slice(6), 3, slice(4, 10)), [(0, 6), (2, 6)]),
+    ((slice(0, 4), slice(1, -1), slice(None, None, 2)), []),
+])  # fmt: skip
+def test_axes_are_bounded_by_what_a_slice_says(key, axes):
+    assert [*bounded(part_of(key), 3)] == [(axis, most) for axis, most in axes if most > 4]
 
 
 @pytest.mark.parametrize(("key", "text"), [

@@ -1,0 +1,53 @@
+"""Numbers that follow from extents are computed once; those of a call's arguments at each call."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.runtime.calls import plan
+
+pytestmark = pytest.mark.host
+
+
+def moved(x, scale):
+    y = np.roll(x, (2, 3), (0, 1))
+    y[1:-1] += scale * x[: len(x) - 2]
+    return y / x.shape[0]
+
+
+def shifted(x, k):
+    return np.roll(x, k + x.shape[0] // 2, 0)
+
+
+def over_the_rows(x):
+    return x * (1.0 / (x.shape[0] - 5))
+
+
+@pytest.mark.parametrize("function", [moved, shifted])
+def test_calls_of_any_extents_and_numbers_are_right(function):
+    fused = ow.fuse(function)
+    for shape in [(7, 9), (12, 5), (7, 9), (30, 40)]:
+        x = np.random.default_rng(0).standard_normal(shape)
+        for number in (2, 5, 2):
+            np.testing.assert_allclose(fused(x, number), function(x, number), 1e-12, 1e-12)
+
+
+def test_a_call_asks_for_the_numbers_of_its_arguments_alone(monkeypatch):
+    asked, fused, x = [], ow.fuse(moved), np.ones((7, 9))
+    fused(x, 2.0)
+    value = plan.scalar_value
+    monkeypatch.setattr(plan, "scalar_value", lambda s, env: asked.append(s) or value(s, env))
+    fused(x, 3.0)
+
+    assert {leaf.op for scalar in asked for leaf in scalar.expr.leaves()} == {"argument"}
+
+
+def test_an_error_in_a_number_is_raised_by_each_call():
+    fused = ow.fuse(over_the_rows)
+    for rows in (6, 5, 5, 7):
+        x = np.ones((rows, 3))
+        if rows == 5:
+            with pytest.raises(ZeroDivisionError):
+                fused(x)
+        else:
+            np.testing.assert_array_equal(fused(x), over_the_rows(x))
