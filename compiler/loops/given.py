@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import prod
 from types import BuiltinMethodType, FunctionType
 from typing import Any, NamedTuple
 
@@ -91,6 +92,7 @@ class Lowered:
         results: what it leaves to names of Python.
         written: the arrays that it writes to.
         required: least values of sums of extents, as code, for which it was made.
+        small: sizes whose product is that of a product of small matrices.
         asked: what it read of modules and globals.
     """
 
@@ -99,6 +101,7 @@ class Lowered:
     results: tuple[Result, ...]
     written: frozenset[str]
     required: tuple[tuple[Size, int], ...]
+    small: tuple[tuple[Size, ...], ...]
     asked: tuple[Asked, ...]
 
 
@@ -122,6 +125,16 @@ class Given:
             name = f"n{len(self.extents)}"
             self.extents[name] = extent
         return Size.of(name)
+
+
+def value_of(size: Size, extents: Mapping[str, int]) -> int:
+    """A sum of extents, in a call."""
+    return sum(f * extents[n] for n, f in size.terms) + size.constant
+
+
+def multiplied(sizes: Iterable[Size], extents: Mapping[str, int]) -> int:
+    """A product of sums of extents, in a call."""
+    return prod(value_of(size, extents) for size in sizes)
 
 
 def found_in(owner: Any, name: str) -> Any:

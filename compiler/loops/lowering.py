@@ -24,8 +24,10 @@ from opweave.compiler.loops.given import (
     Result,
     computed_outside,
     found_in,
+    multiplied,
     number_type,
     stored_in,
+    value_of,
 )
 from opweave.compiler.loops.values import (
     LONGEST,
@@ -38,6 +40,7 @@ from opweave.compiler.loops.values import (
     Region,
     Size,
 )
+from opweave.compiler.scheduling.accumulation_plans import BLAS_FROM
 
 
 class Lowering(Calls):
@@ -55,6 +58,7 @@ class Lowering(Calls):
         self.call = Given(values)
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
+        self.small: dict[tuple[Size, ...], None] = {}
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
 
@@ -91,6 +95,7 @@ class Lowering(Calls):
             tuple(results),
             frozenset(self.names[base] for base in self.writes if base in self.names),
             tuple(self.required),
+            tuple(self.small),
             tuple(self.asked.values()),
         )
 
@@ -206,12 +211,17 @@ class Lowering(Calls):
         size = Size.of(known.c_name) if known.type is int else None
         return Number(known.type, known.c_name, size, low, high, None, expression)
 
+    def is_small(self, sizes: Sequence[Size]) -> bool:
+        if any(name not in self.call.extents for size in sizes for name, _ in size.terms):
+            return False
+        self.small[tuple(sizes)] = None
+        return multiplied(sizes, self.call.extents) < BLAS_FROM
+
     def _require(self, size: Size, least: int) -> bool:
         """Ask that a sum of extents is at least a number; False where this call has less."""
         if any(name not in self.call.extents for name, _ in size.terms):
             return False
-        found = sum(f * self.call.extents[n] for n, f in size.terms) + size.constant
-        if found < least:
+        if value_of(size, self.call.extents) < least:
             return False
         self.required[size, least] = None
         return True

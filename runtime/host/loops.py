@@ -16,8 +16,11 @@ from opweave.compiler.loops.given import (
     Parameter,
     Result,
     computed_outside,
+    multiplied,
+    value_of,
 )
 from opweave.compiler.loops.kinds import is_served, share_memory
+from opweave.compiler.scheduling.accumulation_plans import BLAS_FROM
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import OutOfRangeError
 from opweave.runtime.binaries.build import builder
@@ -88,17 +91,17 @@ class HostLoop:
         return tuple(_left(r, [next(words) for _ in r.words]) for r in lowered.results)
 
     def _check_required(self, values: Mapping[str, Any]) -> None:
-        required = self.lowered.required
-        if not required:
+        required, small = self.lowered.required, self.lowered.small
+        if not required and not small:
             return
         extents = {
             p.c_name: values[p.name].shape[p.axis]
             for p in self.lowered.parameters
             if p.part == "size"
         }
-        for size, least in required:
-            if sum(f * extents[n] for n, f in size.terms) + size.constant < least:
-                raise NotServedError
+        is_large = any(multiplied(sizes, extents) >= BLAS_FROM for sizes in small)
+        if is_large or any(value_of(size, extents) < least for size, least in required):
+            raise NotServedError
 
 
 @Once
