@@ -29,6 +29,7 @@ from opweave.compiler.loops.given import (
     stored_in,
     value_of,
 )
+from opweave.compiler.loops.kinds import is_served
 from opweave.compiler.loops.values import (
     LONGEST,
     Constant,
@@ -58,6 +59,7 @@ class Lowering(Calls):
         self.call = Given(values)
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
+        self.first: dict[str, Held] = {}
         self.small: dict[tuple[Size, ...], None] = {}
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
@@ -73,8 +75,7 @@ class Lowering(Calls):
         """
         changed = stored_in(node)
         for name, value in self.call.values.items():
-            self.env[name] = self._given(name, value, name in changed)
-        self.first = dict(self.env)
+            self.first[name] = self.env[name] = self._given(name, value, name in changed)
         self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
         self.is_entered = True
         self.statements([node])
@@ -86,6 +87,7 @@ class Lowering(Calls):
             functions=list(self.functions),
             parameters=[(p.c_type, p.c_name) for p in self.parameters],
             variables=[(c_type, name) for name, c_type in self.text.declared.items()],
+            guards=self._guards(),
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
         )
@@ -93,11 +95,26 @@ class Lowering(Calls):
             text,
             tuple(self.parameters),
             tuple(results),
-            frozenset(self.names[base] for base in self.writes if base in self.names),
-            tuple(self.required),
-            tuple(self.small),
             tuple(self.asked.values()),
         )
+
+    def _guards(self) -> list[str]:
+        """What must not hold of a call, or else C leaves it at once."""
+        found = [f"{size.text} < {least}" for size, least in self.required]
+        found += [f"{' * '.join(s.factor for s in sizes)} >= {BLAS_FROM}" for sizes in self.small]
+        written = [base for base in self.names if base in self.writes]
+        for base in written:
+            if not self.call.values[self.names[base]].flags.writeable:
+                raise NoLoopError(f"{self.names[base]}, which is read-only")
+        pairs = {tuple(sorted((a, b))) for a in written for b in self.names if a != b}
+        return found + [f"loop_overlap({', '.join(map(self._span, p))})" for p in sorted(pairs)]
+
+    def _span(self, base: str) -> str:
+        """C text of the memory of an array."""
+        array = self.first[self.names[base]]
+        assert isinstance(array, Region)
+        sizes, strides = ", ".join(s.text for s in array.sizes), ", ".join(array.strides)
+        return f"loop_span({base}, {{{sizes}}}, {{{strides}}})"
 
     def _results(self, names: Sequence[str]) -> list[Result]:
         found = []
@@ -140,7 +157,8 @@ class Lowering(Calls):
         if number is None:
             return Constant(value)
         c_type = Number(number, "").c_type
-        text = self._parameter(c_type, f"{name}_given" if changes else name, "number", name)
+        wish = f"{name}_given" if changes else name
+        text = self._parameter(c_type, wish, "number", name, type=number)
         _, low, high = bounds_of(number)
         if number is int:
             low, high = -LARGEST_GIVEN, LARGEST_GIVEN
@@ -160,8 +178,8 @@ class Lowering(Calls):
 
     def _array(self, name: str, value: np.ndarray[Any, Any]) -> Region:
         dtype = of_numpy(value.dtype)
-        if not value.ndim:
-            raise NoLoopError(f"{name}, an array without dimensions")
+        if not value.ndim or not is_served(value):
+            raise NoLoopError(f"{name}, an array without dimensions, or not aligned")
         base = self._parameter(f"{dtype.storage}*", name, "pointer", name)
         self.names[base] = name
         sizes = tuple(self._extent(name, axis, extent) for axis, extent in enumerate(value.shape))

@@ -294,6 +294,9 @@ def kept_from_round_to_round(x):
 
 PROGRAMS |= {
     "filtered": (filtered, (square(4) / 9, row(4), row(4), np.eye(4), row(20))),
+    "filtered_c16": (
+        filtered, (square(4) / 9, row(4) + 1j, row(4), np.eye(4) + 0j, row(20)),
+    ),
     "sparse": (
         sparse, (np.array([0, 3, 3, 7]), words(7, 1) - 2, row(7), row(4), np.zeros(3)),
     ),
