@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.loops.given import read_in, stored_in
-from opweave.compiler.loops.kinds import kinds_of
+from opweave.compiler.loops.kinds import exactly, kinds_of
 from opweave.compiler.loops.lowering import Lowering
 from opweave.compiler.loops.source import code_of, tree_of
 from opweave.compiler.loops.values import EitherError, NoLoopError
@@ -52,18 +54,15 @@ class Site:
     compiled: int = 0
     left: str = ""
     _known: dict[Any, HostLoop | None] = field(default_factory=dict)
+    _quick: dict[Any, HostLoop] = field(default_factory=dict)
+    _held: list[Any] = field(default_factory=list)
 
     def run(self, names: dict[str, Any]) -> tuple[Any, ...] | None:
         """What the names of its results hold afterwards; None where Python has to run it."""
         values = {name: names[name] for name in self.names if name in names}
         names.clear()  # a frame keeps what locals() has found, and arrays of the loop would stay
-        key = kinds_of(values)
-        if key not in self._known:
-            if len(self._known) >= MOST_KINDS:
-                return None
-            self._known[key] = self._lowered(values)
-        found = self._known[key]
-        if found is None or not all(asked.holds for asked in found.lowered.asked):
+        found = self._quick.get(key := exactly(values)) or self._found(key, values)
+        if found is None or not found.holds():
             return None
         self.compiled += 1
         try:
@@ -72,10 +71,23 @@ class Site:
             self.compiled -= 1
             self.left = self.left or "arrays that share memory, or of other extents"
             return None
-        if made is None:
+        if made is None or not self.results:
             return (self.unbound,) * len(self.results)
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
         return tuple(left.get(name, self.unbound) for name in self.results)
+
+    def _found(self, exact: Any, values: Mapping[str, Any]) -> HostLoop | None:
+        """The loop for values that came in no such form before."""
+        key = kinds_of(values)
+        if key not in self._known:
+            if len(self._known) >= MOST_KINDS:
+                return None
+            self._held += [v for v in values.values() if type(v) is not np.ndarray]  # ids are keys
+            self._known[key] = self._lowered(values)
+        found = self._known[key]
+        if found is not None and len(self._quick) < MOST_KINDS:
+            self._quick[exact] = found
+        return found
 
     @property
     def sources(self) -> list[str]:

@@ -19,7 +19,7 @@ from opweave.compiler.loops.values import (
     Number,
     Region,
 )
-from opweave.opcodes.dtypes import BOOL, F32, F64, DType
+from opweave.opcodes.dtypes import BOOL, F64, DType
 
 # ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
 POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
@@ -83,6 +83,10 @@ class Arithmetic(Storing):
             raise NoLoopError("a power of integers that may be negative")
         return self.apply("power", a, b)
 
+    def product(self, a: Held, b: Held) -> Held:
+        """``a @ b``."""
+        raise NotImplementedError
+
     def compare(self, op: type[ast.cmpop], a: Held, b: Held) -> Held:
         """The result of one comparison."""
         if op in (ast.Is, ast.IsNot):
@@ -107,22 +111,6 @@ class Arithmetic(Storing):
         _check_compared(a, b)
         _check_compared(b, a)
         return self.apply(COMPARED[op][0], a, b)
-
-    def product(self, a: Held, b: Held) -> Held:
-        """``a @ b`` of two vectors."""
-        a, b = as_computed(a), as_computed(b)
-        if isinstance(a, Number) or isinstance(b, Number) or a.rank != 1 or b.rank != 1:
-            raise NoLoopError("a product of matrices inside a loop")
-        (first,), (second,) = a.sizes, b.sizes
-        if first != second:
-            wrong = f"{first.text} != {second.text}"
-            self.numbers.fault(wrong, "LOOP_PRODUCT", first.text, second.text)
-            b = replace(b, sizes=a.sizes)
-        product = self.apply("multiply", a, b)
-        assert isinstance(product, Elements)
-        if product.dtype not in (F32, F64):
-            raise NoLoopError(f"a product of {product.dtype}")
-        return self.reduced("sum", product)
 
 
 def is_strong(operand: Computed) -> bool:

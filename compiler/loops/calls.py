@@ -144,6 +144,8 @@ class Calls(Statements):
         finally:
             self.env, self.prefix, self.around, self.resolve = saved
             self.depth, self.text.line = self.depth - 1, line
+        if isinstance(returned, Region) and returned.base in self.temporary:
+            return self.copied(returned)
         return returned
 
     def _entered(self, name: str, held: Held) -> Held:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from opweave.compiler.loops.applied import bounds_of
 
 # ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
-from opweave.compiler.loops.arithmetic import Arithmetic, as_computed
+from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.facts import Facts
 from opweave.compiler.loops.indexing import Indexing, Item, Slice
 from opweave.compiler.loops.numbers import Numbers, literal
+from opweave.compiler.loops.products import Products
 from opweave.compiler.loops.text import Text
 from opweave.compiler.loops.values import (
+    Array,
     Computed,
     Constant,
+    Elements,
     Held,
     NoLoopError,
     Number,
@@ -25,7 +28,7 @@ from opweave.compiler.loops.values import (
 )
 
 
-class Expressions(Arithmetic):
+class Expressions(Products):
     """Lowers expressions, into lines of C before the one that is being written.
 
     Attributes:
@@ -91,6 +94,23 @@ class Expressions(Arithmetic):
             return view
         text = self.text.named(view.dtype.register, f"load({view.pointer})")
         return Number(view.dtype, text, *bounds_of(view.dtype))
+
+    def gathered(self, array: Region, places: Array) -> Elements:
+        """``x[places]``: elements of a vector, read at once, with an error where there is none."""
+        if array.rank != 1 or places.dtype.kind not in "iu" or not places.rank:
+            raise NoLoopError("an index that is neither an integer nor a slice")
+        made = self.view_in(self.room(), array.dtype, places.sizes)
+        size = array.sizes[0].factor
+
+        def put(at: Sequence[str]) -> None:
+            asked = self.element(places, at)
+            place = self.text.named("int64", f"{asked} < 0 ? {asked} + {size} : {asked}", "i")
+            wrong = f"(uint64){place} >= (uint64){size}"
+            self.numbers.fault(wrong, "LOOP_INDEX", asked, "0", size)
+            self.put_at(made, at, self.element(array, [place]))
+
+        self.each(places.sizes, put)
+        return self.copied(made)
 
     def items(self, node: ast.expr) -> list[Item]:
         """An index of Python."""

@@ -147,8 +147,7 @@ def _copy(self: Statements, a: Held) -> Held:
         raise NoLoopError("a copy of a number")
     if isinstance(array, Elements):
         return array
-    view = array
-    return Elements(view.dtype, view.sizes, lambda places: self.element(view, places), (view,))
+    return self.copied(array)
 
 
 def _filled(value: float) -> Callable[..., Held]:

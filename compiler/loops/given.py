@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from math import prod
 from types import BuiltinMethodType, FunctionType
 from typing import Any, NamedTuple
 
@@ -65,6 +66,31 @@ class Asked(NamedTuple):
         return found is self.value
 
 
+def checked(asked: Sequence[Asked]) -> Callable[[], bool]:
+    """A function that asks whether all names still hold what they held.
+
+    It is made as text, since it is called often: it looks at the objects.  Where one is another,
+    they are compared once more.
+    """
+    known: dict[str, Any] = {"slowly": lambda: all(each.holds for each in asked)}
+    parts = []
+    for n, each in enumerate(asked):
+        owner, name = each.owner, each.name
+        known |= {f"o{n}": owner, f"v{n}": each.value}
+        if not isinstance(owner, FunctionType) or name in OWN:
+            parts.append(f"o{n}.{name} is v{n}")
+        elif name in owner.__globals__:
+            known[f"o{n}"] = owner.__globals__
+            parts.append(f"o{n}.get({name!r}) is v{n}")
+        elif name not in owner.__code__.co_freevars:
+            known[f"o{n}"] = owner.__globals__
+            parts.append(f"{name!r} not in o{n} and builtins.{name} is v{n}")
+    known["builtins"] = builtins
+    text = " and ".join([*parts, "True" if len(parts) == len(asked) else "slowly()"])
+    made: Callable[[], bool] = eval(f"lambda: ({text}) or slowly()", known)
+    return made
+
+
 class Result(NamedTuple):
     """What a name holds behind the loop: so many words.
 
@@ -89,16 +115,12 @@ class Lowered:
         source: text of the function ``loop``.
         parameters: what it gets.
         results: what it leaves to names of Python.
-        written: the arrays that it writes to.
-        required: least values of sums of extents, as code, for which it was made.
         asked: what it read of modules and globals.
     """
 
     source: str
     parameters: tuple[Parameter, ...]
     results: tuple[Result, ...]
-    written: frozenset[str]
-    required: tuple[tuple[Size, int], ...]
     asked: tuple[Asked, ...]
 
 
@@ -122,6 +144,16 @@ class Given:
             name = f"n{len(self.extents)}"
             self.extents[name] = extent
         return Size.of(name)
+
+
+def value_of(size: Size, extents: Mapping[str, int]) -> int:
+    """A sum of extents, in a call."""
+    return sum(f * extents[n] for n, f in size.terms) + size.constant
+
+
+def multiplied(sizes: Iterable[Size], extents: Mapping[str, int]) -> int:
+    """A product of sums of extents, in a call."""
+    return prod(value_of(size, extents) for size in sizes)
 
 
 def found_in(owner: Any, name: str) -> Any:

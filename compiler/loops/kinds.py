@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,24 @@ import numpy as np
 BY_TYPE = frozenset((bool, int, float))
 
 
+def exactly(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """A key of calls that are served alike, found fast: more than ``kinds_of`` asks for."""
+    return tuple(
+        (v.dtype, v.shape, v.strides, v.flags.num)
+        if (kind := type(v)) is np.ndarray
+        else kind if kind in BY_TYPE or isinstance(v, np.generic) else (id(v), kind)
+        for v in values.values()
+    )  # fmt: skip
+
+
 def kinds_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
     """What of the values of names a loop in C depends on.
 
-    Of arrays: dtype, rank, which axes lie side by side, and which extents are equal.  Of numbers
-    the type, of all else which object it is.
+    Of arrays: dtype, rank, which axes lie side by side, which extents are equal, and whether they
+    may be written to.  Of numbers the type, of all else which object it is.
     """
     extents: dict[int, int] = {1: -1}
-    return tuple(_kind(value, extents) for value in values.values())
+    return tuple((name, _kind(value, extents)) for name, value in values.items())
 
 
 def _kind(value: Any, extents: dict[int, int]) -> Any:
@@ -27,7 +37,7 @@ def _kind(value: Any, extents: dict[int, int]) -> Any:
         flags = value.flags
         equal = tuple(extents.setdefault(e, len(extents)) for e in value.shape)
         sides = () if flags.c_contiguous else tuple(s == value.itemsize for s in value.strides)
-        return value.dtype, equal, sides
+        return value.dtype, equal, sides, is_served(value), flags.writeable
     if kind in BY_TYPE or isinstance(value, np.generic):
         return kind
     return id(value), kind
@@ -38,13 +48,3 @@ def is_served(value: np.ndarray[Any, Any]) -> bool:
     if not value.flags.aligned or not value.dtype.isnative:
         return False
     return value.flags.c_contiguous or not any(s % value.itemsize for s in value.strides)
-
-
-def share_memory(written: Iterable[Any], arrays: Iterable[Any]) -> bool:
-    """Whether an array that is written to may share memory with another one."""
-    others = list(arrays)
-    return any(
-        other is not array and np.may_share_memory(array, other)
-        for array in written
-        for other in others
-    )

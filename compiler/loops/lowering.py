@@ -24,9 +24,12 @@ from opweave.compiler.loops.given import (
     Result,
     computed_outside,
     found_in,
+    multiplied,
     number_type,
     stored_in,
+    value_of,
 )
+from opweave.compiler.loops.kinds import is_served
 from opweave.compiler.loops.values import (
     LONGEST,
     Constant,
@@ -38,6 +41,7 @@ from opweave.compiler.loops.values import (
     Region,
     Size,
 )
+from opweave.compiler.scheduling.accumulation_plans import BLAS_FROM
 
 
 class Lowering(Calls):
@@ -55,6 +59,8 @@ class Lowering(Calls):
         self.call = Given(values)
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
+        self.first: dict[str, Held] = {}
+        self.small: dict[tuple[Size, ...], None] = {}
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
 
@@ -69,8 +75,7 @@ class Lowering(Calls):
         """
         changed = stored_in(node)
         for name, value in self.call.values.items():
-            self.env[name] = self._given(name, value, name in changed)
-        self.first = dict(self.env)
+            self.first[name] = self.env[name] = self._given(name, value, name in changed)
         self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
         self.is_entered = True
         self.statements([node])
@@ -82,6 +87,7 @@ class Lowering(Calls):
             functions=list(self.functions),
             parameters=[(p.c_type, p.c_name) for p in self.parameters],
             variables=[(c_type, name) for name, c_type in self.text.declared.items()],
+            guards=self._guards(),
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
         )
@@ -89,10 +95,26 @@ class Lowering(Calls):
             text,
             tuple(self.parameters),
             tuple(results),
-            frozenset(self.names[base] for base in self.writes if base in self.names),
-            tuple(self.required),
             tuple(self.asked.values()),
         )
+
+    def _guards(self) -> list[str]:
+        """What must not hold of a call, or else C leaves it at once."""
+        found = [f"{size.text} < {least}" for size, least in self.required]
+        found += [f"{' * '.join(s.factor for s in sizes)} >= {BLAS_FROM}" for sizes in self.small]
+        written = [base for base in self.names if base in self.writes]
+        for base in written:
+            if not self.call.values[self.names[base]].flags.writeable:
+                raise NoLoopError(f"{self.names[base]}, which is read-only")
+        pairs = {tuple(sorted((a, b))) for a in written for b in self.names if a != b}
+        return found + [f"loop_overlap({', '.join(map(self._span, p))})" for p in sorted(pairs)]
+
+    def _span(self, base: str) -> str:
+        """C text of the memory of an array."""
+        array = self.first[self.names[base]]
+        assert isinstance(array, Region)
+        sizes, strides = ", ".join(s.text for s in array.sizes), ", ".join(array.strides)
+        return f"loop_span({base}, {{{sizes}}}, {{{strides}}})"
 
     def _results(self, names: Sequence[str]) -> list[Result]:
         found = []
@@ -135,7 +157,8 @@ class Lowering(Calls):
         if number is None:
             return Constant(value)
         c_type = Number(number, "").c_type
-        text = self._parameter(c_type, f"{name}_given" if changes else name, "number", name)
+        wish = f"{name}_given" if changes else name
+        text = self._parameter(c_type, wish, "number", name, type=number)
         _, low, high = bounds_of(number)
         if number is int:
             low, high = -LARGEST_GIVEN, LARGEST_GIVEN
@@ -155,8 +178,8 @@ class Lowering(Calls):
 
     def _array(self, name: str, value: np.ndarray[Any, Any]) -> Region:
         dtype = of_numpy(value.dtype)
-        if not value.ndim:
-            raise NoLoopError(f"{name}, an array without dimensions")
+        if not value.ndim or not is_served(value):
+            raise NoLoopError(f"{name}, an array without dimensions, or not aligned")
         base = self._parameter(f"{dtype.storage}*", name, "pointer", name)
         self.names[base] = name
         sizes = tuple(self._extent(name, axis, extent) for axis, extent in enumerate(value.shape))
@@ -206,12 +229,17 @@ class Lowering(Calls):
         size = Size.of(known.c_name) if known.type is int else None
         return Number(known.type, known.c_name, size, low, high, None, expression)
 
+    def is_small(self, sizes: Sequence[Size]) -> bool:
+        if any(name not in self.call.extents for size in sizes for name, _ in size.terms):
+            return False
+        self.small[tuple(sizes)] = None
+        return multiplied(sizes, self.call.extents) < BLAS_FROM
+
     def _require(self, size: Size, least: int) -> bool:
         """Ask that a sum of extents is at least a number; False where this call has less."""
         if any(name not in self.call.extents for name, _ in size.terms):
             return False
-        found = sum(f * self.call.extents[n] for n, f in size.terms) + size.constant
-        if found < least:
+        if value_of(size, self.call.extents) < least:
             return False
         self.required[size, least] = None
         return True

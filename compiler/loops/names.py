@@ -52,6 +52,9 @@ class Names(Expressions):
 
     def bind(self, name: str, held: Held) -> None:
         """Let a name hold something, in a variable of C where it is computed."""
+        if isinstance(held, Region) and held.base in self.temporary:
+            owners = (getattr(other, "base", None) for other in self.env.values())
+            held = held if held.base in owners else self.copied(held)
         if isinstance(held, Number):
             self.env[name] = self._number_in(name, held)
         elif isinstance(held, Region):

@@ -140,8 +140,14 @@ def _subscript(self: Expressions, node: ast.Subscript) -> Held:
         if type(place) is not int or not -len(array.items) <= place < len(array.items):
             raise NoLoopError("an item of a tuple that changes")
         return array.items[place]
+    if isinstance(array, Elements) and array.rank:
+        array = self.apart(array)
     if not isinstance(array, Region):
-        raise NoLoopError("an index of what is computed")
+        raise NoLoopError("an index of what is no array")
+    if isinstance(node.slice, ast.Name | ast.Subscript):
+        places = self.value(node.slice)
+        if isinstance(places, Region | Elements):
+            return self.gathered(array, places)
     return self.loaded(self.indexing.index(array, self.items(node.slice)))
 
 

@@ -50,7 +50,10 @@ def said(node: ast.stmt) -> str:
 
 def _assign(self: Statements, node: ast.Assign) -> None:
     held = self.value(node.value)
+    named = [target for target in node.targets if isinstance(target, ast.Name)]
     if len(node.targets) > 1 and isinstance(held, Elements):
+        if named:
+            raise NoLoopError("several names for one new array")
         held = self.apart(held)
     for target in node.targets:
         self.assign(target, held)

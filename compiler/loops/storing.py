@@ -16,9 +16,12 @@ from opweave.compiler.loops.applied import (
     dense_strides,
     reads_of,
 )
+from opweave.compiler.loops.numbers import Numbers
+from opweave.compiler.loops.text import Text
 from opweave.compiler.loops.values import (
     Array,
     Computed,
+    Elements,
     NoLoopError,
     Number,
     Region,
@@ -29,13 +32,21 @@ from opweave.opcodes.dtypes import DType
 
 
 class Storing(Applied):
-    """Writes loops over elements."""
+    """Writes loops over elements.
+
+    Attributes:
+        temporary: names of arrays that hold what they do until their line runs again.
+    """
+
+    def __init__(self, text: Text, numbers: Numbers):
+        super().__init__(text, numbers)
+        self.temporary: set[str] = set()
 
     def store(self, target: Region, value: Computed) -> None:
         """Assign to the elements of an array; what is read is read before anything is written."""
         if isinstance(value, Number):
             text = self.converted(value, target.dtype)
-            self._each(target.sizes, lambda places: self._put(target, places, text))
+            self.each(target.sizes, lambda places: self.put_at(target, places, text))
             return
         places_of = self._onto(target, value)
         if any(self._disturbs(target, read) for read in reads_of(value)):
@@ -45,9 +56,9 @@ class Storing(Applied):
 
         def put(places: Sequence[str]) -> None:
             found = self.element(held, places_of(places))
-            self._put(target, places, self.cast(found, held.dtype, target.dtype))
+            self.put_at(target, places, self.cast(found, held.dtype, target.dtype))
 
-        self._each(target.sizes, put)
+        self.each(target.sizes, put)
 
     def _onto(self, target: Region, value: Array) -> Callable[[Sequence[str]], list[str]]:
         """Which places of a value are read for those of a target."""
@@ -62,10 +73,10 @@ class Storing(Applied):
         lead = target.rank - value.rank
         return lambda places: along(places[lead:], factors)
 
-    def _put(self, target: Region, places: Sequence[str], text: str) -> None:
+    def put_at(self, target: Region, places: Sequence[str], text: str) -> None:
         self.text.add(f"store({target.at(places)}, {text});")
 
-    def _each(self, sizes: Sequence[Size], body: Callable[[Sequence[str]], None]) -> None:
+    def each(self, sizes: Sequence[Size], body: Callable[[Sequence[str]], None]) -> None:
         """Loops over all elements, the last axis innermost."""
         places: list[str] = []
         heads = []
@@ -74,12 +85,12 @@ class Storing(Applied):
             if not size.is_one:
                 k = places[-1]
                 heads.append(f"for (int64 {k} = 0; {k} < {size.text}; ++{k})")
-        self._nested(heads, lambda: body(places))
+        self.nested(heads, lambda: body(places))
         if heads:
             counted = " * ".join(s.factor for s in sizes if not s.is_one)
             self.text.add(f"LOOP_TICK({counted});")
 
-    def _nested(self, heads: Sequence[str], body: Callable[[], None]) -> None:
+    def nested(self, heads: Sequence[str], body: Callable[[], None]) -> None:
         if not heads:
             body()
             return
@@ -89,7 +100,7 @@ class Storing(Applied):
             if len(heads) == 1:
                 body()
             else:
-                self._nested(heads[1:], body)
+                self.nested(heads[1:], body)
 
     def _disturbs(self, target: Region, read: Region) -> bool:
         """Whether a read may find what was written for another element."""
@@ -110,10 +121,16 @@ class Storing(Applied):
         made = self.view_in(room, value.dtype, value.sizes)
 
         def put(places: Sequence[str]) -> None:
-            self._put(made, places, self.element(value, places))
+            self.put_at(made, places, self.element(value, places))
 
-        self._each(value.sizes, put)
+        self.each(value.sizes, put)
         return made
+
+    def copied(self, region: Region) -> Elements:
+        """The elements of a region, as an array that nobody else has."""
+        return Elements(
+            region.dtype, region.sizes, lambda places: self.element(region, places), (region,)
+        )
 
     def room(self) -> str:
         """Memory that is there as long as the loop runs."""
@@ -122,6 +139,7 @@ class Storing(Applied):
     def view_in(self, room: str, dtype: DType, sizes: Sequence[Size]) -> Region:
         """An array in a room, of which nobody reads what it had."""
         base = self.text.fresh("t")
+        self.temporary.add(base)
         counted = " * ".join(s.factor for s in sizes if not s.is_one) or "1"
         self.text.add(f"{dtype.storage}* const {base} = {room}.of<{dtype.storage}>({counted});")
         self.numbers.fault(f"{base} == 0", "LOOP_NO_MEMORY")

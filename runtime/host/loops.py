@@ -15,18 +15,19 @@ from opweave.compiler.loops.given import (
     Lowered,
     Parameter,
     Result,
+    checked,
     computed_outside,
 )
-from opweave.compiler.loops.kinds import is_served, share_memory
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import OutOfRangeError
 from opweave.runtime.binaries.build import builder
+from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.host.launcher import load_library, runtime_library
 from opweave.runtime.process.locks import Once
 
 # Words that say what went wrong.
 FAULT_WORDS = 4
-DONE, NO_ROUND, RAISED = range(3)
+DONE, NO_ROUND, RAISED, NOT_SERVED = range(4)
 # What is raised, in the order of ``LoopEnd`` of loops.cuh: texts of NumPy and Python.
 FAULTS: tuple[tuple[type[Exception], str], ...] = (
     (IndexError, "index {0} is out of bounds for axis {1} with size {2}"),
@@ -53,6 +54,7 @@ class HostLoop:
 
     Attributes:
         lowered: what it is.
+        holds: whether what it read of globals and modules is what it was.
     """
 
     def __init__(self, lowered: Lowered):
@@ -60,7 +62,11 @@ class HostLoop:
         binary = builder().build_plain(lowered.source)
         self._library = load_library(binary.payload)
         self._address = ctypes.cast(self._library.loop, ctypes.c_void_p).value
-        self._start = starter()
+        self._start, self._pack = starter(), packer(lowered.parameters)
+        self.holds = checked(lowered.asked)
+        self._words = ctypes.c_longlong * max(
+            FAULT_WORDS, sum(len(r.words) for r in lowered.results)
+        )
 
     def __call__(self, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """Run it; what the names of its results hold afterwards, None where it had no round.
@@ -69,36 +75,17 @@ class HostLoop:
             NotServedError: it was made for other values; nothing has happened.
             IndexError, ValueError, ZeroDivisionError, OverflowError: as the loop in Python.
         """
-        lowered = self.lowered
-        arrays = {n: v for n, v in values.items() if type(v) is np.ndarray}
-        written = [arrays[name] for name in lowered.written]
-        if not all(map(is_served, arrays.values())) or share_memory(written, arrays.values()):
-            raise NotServedError
-        if not all(array.flags.writeable for array in written):
-            raise NotServedError
-        given = b"".join(_word(p, values) for p in lowered.parameters)
-        self._check_required(values)
-        made = (ctypes.c_longlong * max(FAULT_WORDS, sum(len(r.words) for r in lowered.results)))()
-        end = self._start(self._address, given, made)
-        if end == NO_ROUND:
-            return None
+        made = self._words()
+        end = self._start(self._address, self._pack(values), made)
         if end != DONE:
-            raise _error(end, made)
+            if end == NO_ROUND:
+                return None
+            raise NotServedError if end == NOT_SERVED else _error(end, made)
+        results = self.lowered.results
+        if not results:
+            return ()
         words = iter(made)
-        return tuple(_left(r, [next(words) for _ in r.words]) for r in lowered.results)
-
-    def _check_required(self, values: Mapping[str, Any]) -> None:
-        required = self.lowered.required
-        if not required:
-            return
-        extents = {
-            p.c_name: values[p.name].shape[p.axis]
-            for p in self.lowered.parameters
-            if p.part == "size"
-        }
-        for size, least in required:
-            if sum(f * extents[n] for n, f in size.terms) + size.constant < least:
-                raise NotServedError
+        return tuple(_left(r, [next(words) for _ in r.words]) for r in results)
 
 
 @Once
@@ -109,34 +96,50 @@ def starter() -> Callable[[Any, bytes, Any], int]:
     return kind(("ow_loop", runtime_library()))
 
 
-def _word(parameter: Parameter, values: Mapping[str, Any]) -> bytes:
-    """Eight bytes of what C gets."""
-    if parameter.part == "outside":
-        try:
-            value = computed_outside(parameter.code, values)
-        except ArithmeticError:
-            raise NotServedError from None
-        if type(value) is not parameter.type:
-            raise NotServedError
-        return _packed(value)
-    value = values[parameter.name]
-    if parameter.part == "pointer":
-        return struct.pack("<q", value.__array_interface__["data"][0])
-    if parameter.part == "size":
-        return struct.pack("<q", value.shape[parameter.axis])
-    if parameter.part == "stride":
-        return struct.pack("<q", value.strides[parameter.axis] // value.itemsize)
-    return _packed(value)
+def packer(parameters: Sequence[Parameter]) -> Callable[[Mapping[str, Any]], bytes]:
+    """A function that packs what C gets, a word each: made as text, so that it takes no time."""
+    known: dict[str, Any] = {"integer": _integer, "outside": _outside, "pointer": pointer}
+    kinds, parts = [], []
+    for n, p in enumerate(parameters):
+        known |= {f"code{n}": p.code, f"type{n}": p.type}
+        text = WORDS[p.part].format(name=f"values[{p.name!r}]", axis=p.axis, n=n)
+        kinds.append("d" if p.c_type == "double" and p.type is float else "q")
+        if p.part == "number" and isinstance(p.type, DType):
+            kinds[-1], text = "8s", f"{text}.tobytes()"
+        elif p.part in ("number", "outside") and p.type is int:
+            text = f"integer({text})"
+        parts.append(text)
+    known["pack"] = struct.Struct(f"<{''.join(kinds)}").pack
+    text = f"lambda values: pack({', '.join(parts)})"
+    made: Callable[[Mapping[str, Any]], bytes] = eval(text, known)
+    return made
 
 
-def _packed(value: Any) -> bytes:
-    if type(value) is float:
-        return struct.pack("<d", value)
-    if isinstance(value, np.generic):
-        return value.tobytes().ljust(8, b"\0")
-    if not -LARGEST_GIVEN <= value <= LARGEST_GIVEN:
+# How Python finds a word.
+WORDS = {
+    "pointer": "pointer({name})",
+    "size": "{name}.shape[{axis}]",
+    "stride": "{name}.strides[{axis}] // {name}.itemsize",
+    "number": "{name}",
+    "outside": "outside(values, code{n}, type{n})",
+}
+
+
+def _integer(value: int) -> int:
+    if -LARGEST_GIVEN <= value <= LARGEST_GIVEN:
+        return value
+    raise NotServedError
+
+
+def _outside(values: Mapping[str, Any], code: Any, kind: type) -> Any:
+    """What Python computes before the loop."""
+    try:
+        value = computed_outside(code, values)
+    except ArithmeticError:
+        raise NotServedError from None
+    if type(value) is not kind:
         raise NotServedError
-    return struct.pack("<q", value)
+    return value
 
 
 def _left(result: Result, words: Sequence[int]) -> Any:
@@ -178,7 +181,7 @@ def _of_zero(division: int) -> str:
 
 
 def _error(end: int, made: Any) -> Exception:
-    kind, text = FAULTS[end - RAISED - 1]
+    kind, text = FAULTS[end - NOT_SERVED - 1]
     if kind is ZeroDivisionError:
         text = _of_zero(made[1])
     error = kind(text.format(*made[1:FAULT_WORDS]))

@@ -6,7 +6,7 @@ extern "C" void free(void*);
 
 // How a loop ends.  An error is in `made`: the line, and three numbers.
 enum LoopEnd {
-    LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
+    LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_NOT_SERVED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
     LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY
 };
 #define LOOP_FAULT(kind, line, a, b, c) \
@@ -66,6 +66,21 @@ template <class T> OW_INLINE int64 loop_bits(T x) {
     OW_COPY(&bits, &x, sizeof(T));
     return bits;
 }
+
+// The bytes that an array has, from the first to the one behind the last; none where it is empty.
+struct LoopSpan {
+    const char *low, *high;
+};
+template <class T, int RANK>
+OW_INLINE LoopSpan loop_span(const T* first, const int64 (&sizes)[RANK], const int64 (&strides)[RANK]) {
+    const T *low = first, *high = first + 1;
+    for (int axis = 0; axis < RANK; ++axis) {
+        if (sizes[axis] == 0) return {0, 0};
+        (strides[axis] < 0 ? low : high) += (sizes[axis] - 1) * strides[axis];
+    }
+    return {(const char*)low, (const char*)high};
+}
+OW_INLINE bool loop_overlap(LoopSpan a, LoopSpan b) { return a.low < b.high && b.low < a.high; }
 
 OW_INLINE int64 at_least_0(int64 x) { return x < 0 ? 0 : x; }
 

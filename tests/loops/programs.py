@@ -249,5 +249,56 @@ PROGRAMS = {
 }  # fmt: skip
 # Sums of products meet in another order than NumPy's.
 SUMMED = frozenset(
-    ("forward", "backward", "lu", "durbin", "gram_schmidt", "until_it_settles", "lu_of_one")
+    (
+        "forward",
+        "backward",
+        "lu",
+        "durbin",
+        "gram_schmidt",
+        "until_it_settles",
+        "lu_of_one",
+        "filtered",
+        "sparse",
+    )
 )
+
+
+def filtered(F, H, x, P, seen):
+    for k in range(len(seen)):
+        x = F @ x
+        P = F @ P @ F.T + 0.1
+        gain = P @ H / (H @ P @ H + 1.0)
+        x = x + gain * (seen[k] - H @ x)
+        P = P - gain[:, None] * (H @ P)[None, :]
+    return x, P
+
+
+def sparse(rows, columns, values, x, y):
+    for i in range(len(rows) - 1):
+        places = columns[rows[i] : rows[i + 1]]
+        y[i] = values[rows[i] : rows[i + 1]] @ x[places]
+
+
+def halves(a):
+    b = a[1:]
+    b[0] = 5.0
+    return a
+
+
+def kept_from_round_to_round(x):
+    y = x * 1.0
+    for k in range(3):
+        y = halves(y[::-1] * 2 + k)
+    return y
+
+
+PROGRAMS |= {
+    "filtered": (filtered, (square(4) / 9, row(4), row(4), np.eye(4), row(20))),
+    "filtered_c16": (
+        filtered, (square(4) / 9, row(4) + 1j, row(4), np.eye(4) + 0j, row(20)),
+    ),
+    "sparse": (
+        sparse, (np.array([0, 3, 3, 7]), words(7, 1) - 2, row(7), row(4), np.zeros(3)),
+    ),
+    "kept_from_round_to_round": (kept_from_round_to_round, (row(7),)),
+}  # fmt: skip
