@@ -80,7 +80,17 @@ class Writer:
 
     def whole(self, depth: int = 1) -> str:
         """An integer."""
-        base = [*self.counters, *self.counters, "n", "m", "k", "1", "2", "-1", f"len({self.vector()})"]
+        base = [
+            *self.counters,
+            *self.counters,
+            "n",
+            "m",
+            "k",
+            "1",
+            "2",
+            "-1",
+            f"len({self.vector()})",
+        ]
         if depth <= 0 or self.chance(0.4):
             return self.random.choice(base)
         e, f = self.whole(depth - 1), self.whole(depth - 1)
@@ -237,7 +247,10 @@ class Writer:
     def function(self) -> list[Statement]:
         """The statements of a function."""
         begin = [f"{n} = {self.scalar(0)}" for n in ("s", "t", "u") if self.chance(0.9)]
-        begin = [line.replace("= s", "= 0").replace("= t", "= 0.0").replace("= u", "= 1") for line in begin]
+        begin = [
+            line.replace("= s", "= 0").replace("= t", "= 0.0").replace("= u", "= 1")
+            for line in begin
+        ]
         begin.append(f"k = {self.one('0', '1', '2')}")
         if self.chance(0.5):
             begin.append(self.one("v = x[1:]", "v = A[1:]", "v = y", "v = z[::-1]"))
