@@ -16,7 +16,7 @@ from opweave.compiler.loops.kinds import exactly, kinds_of
 from opweave.compiler.loops.lowering import Lowering
 from opweave.compiler.loops.source import code_of, tree_of
 from opweave.compiler.loops.values import EitherError, NoLoopError
-from opweave.opcodes.errors import CompileError, NoCompilerError
+from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.host.loops import HostLoop, NotServedError
 
 # Kinds of calls of which a loop remembers what became of them.
@@ -61,7 +61,10 @@ class Site:
         """What the names of its results hold afterwards; None where Python has to run it."""
         values = {name: names[name] for name in self.names if name in names}
         names.clear()  # a frame keeps what locals() has found, and arrays of the loop would stay
-        found = self._quick.get(key := exactly(values)) or self._found(key, values)
+        key = exactly(values)
+        if len(values) < len(self.names):
+            key = (*key, *values)  # which names are bound
+        found = self._quick.get(key) or self._found(key, values)
         if found is None or not found.holds():
             return None
         self.compiled += 1
@@ -105,8 +108,8 @@ class Site:
                     if error.name in either:
                         raise
                     either |= {error.name}
-        except (NoLoopError, CompileError, NoCompilerError) as error:
-            self.left = str(error)
+        except Exception as error:  # Python runs it, whatever is wrong
+            self.left = f"{error}" if isinstance(error, OpweaveError) else repr(error)
             return None
 
 
@@ -133,6 +136,8 @@ class Rolled:
         made = _Rewriter(function, tree, self.sites, but).visit(copy.deepcopy(tree))
         if not self.sites:
             raise NoLoopError(f"{function.__name__} has no loop")
+        if any(map(_is_mangled, ast.walk(tree))):
+            raise NoLoopError(f"{function.__name__} has names that its class makes its own")
         code = _with_sites(code_of(made, function), self.sites)
         self._run = FunctionType(
             code, function.__globals__, function.__name__, function.__defaults__,
@@ -183,7 +188,9 @@ class _Rewriter(ast.NodeTransformer):
     ):
         self.function, self.sites, self.but = function, sites, but
         self.read = _counted(tree)
-        self.cells = set(function.__code__.co_cellvars)
+        code = function.__code__
+        self.elsewhere = {*code.co_cellvars, *code.co_freevars, *_globals_in(tree)}
+        self.depth = 0  # of loops around
 
     def visit_For(self, node: ast.For) -> Any:
         return self._loop(node)
@@ -198,20 +205,30 @@ class _Rewriter(ast.NodeTransformer):
         """Behind an error in it somebody may go on, with what names held where it was raised."""
         return node
 
-    visit_Try = visit_TryStar = visit_With = visit_Lambda = _untouched
+    visit_Try = visit_TryStar = visit_With = visit_Lambda = visit_ClassDef = _untouched
 
     def _loop(self, node: ast.For | ast.While) -> Any:
         plain = copy.deepcopy(node)
+        self.depth += 1
         self.generic_visit(node)
+        self.depth -= 1
         never = any(isinstance(n, NEVER) for n in ast.walk(plain))
-        if never or self.cells & stored_in(plain) or place_of(plain) in self.but:
+        if never or self.elsewhere & stored_in(plain) or place_of(plain) in self.but:
             return node
         own = _counted(plain)
         stored = sorted(stored_in(plain))
-        results = tuple(n for n in stored if self.read.get(n, 0) > own.get(n, 0))
+        read = {n: count - (0 if self.depth else own.get(n, 0)) for n, count in self.read.items()}
+        # within another loop its own reads count, too: those of the next round
+        results = tuple(name for name in stored if read.get(name, 0) > 0)
         site = Site(self.function, plain, results, tuple(sorted(read_in(plain))))
         self.sites.append(site)
         return _called(_constant_of(len(self.sites) - 1), node, results)
+
+
+def _globals_in(tree: ast.AST) -> set[str]:
+    """The names that a function declares to be others'."""
+    found = (n.names for n in ast.walk(tree) if isinstance(n, ast.Global | ast.Nonlocal))
+    return {name for names in found for name in names}
 
 
 def _counted(node: ast.AST) -> dict[str, int]:
@@ -255,3 +272,9 @@ def _with_sites(code: CodeType, sites: Sequence[Site]) -> CodeType:
     by_text: dict[Any, Any] = {_constant_of(n): s for n, s in enumerate(sites)}
     constants = tuple(by_text.get(c, c) if isinstance(c, str) else c for c in code.co_consts)
     return code.replace(co_consts=constants)
+
+
+def _is_mangled(node: ast.AST) -> bool:
+    """Whether a name means another one inside of a class."""
+    name = getattr(node, "attr", getattr(node, "id", ""))
+    return name.startswith("__") and not name.endswith("__")

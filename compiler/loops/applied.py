@@ -123,7 +123,9 @@ class Applied:
             low, high = bounds_of(dtype)[1:]
             if number.low < low or number.high > high:
                 outside = f"{number.text} < {low}LL || {number.text} > {high}LL"
-                self.numbers.fault(outside, "LOOP_OUT_OF_RANGE", number.text)
+                self.numbers.fault(
+                    outside, "LOOP_OUT_OF_RANGE", number.text, str(ord(dtype.numpy.char))
+                )
         elif number.type is int:
             check_exact(number)
         if dtype.round:

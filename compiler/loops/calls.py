@@ -11,7 +11,9 @@ import numpy as np
 
 from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.arithmetic import as_computed
+from opweave.compiler.loops.expressions import has_effects
 from opweave.compiler.loops.functions import FUNCTIONS, METHODS, of_numpy, with_axes
+from opweave.compiler.loops.given import locals_of, stored_in
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.source import tree_of
 from opweave.compiler.loops.statements import DEEPEST, Statements
@@ -55,20 +57,25 @@ class Calls(Statements):
             method = METHODS.get(node.func.attr)
             if method is None:
                 raise NoLoopError(f"the method {node.func.attr} inside a loop")
-            args, keywords = self._arguments(node)
-            return method(self, owner, *args, **keywords)
+            args, keywords = self._arguments(node, owner)
+            return _tried(method, self, owner, *args, **keywords)
         function = self.value(node.func)
         args, keywords = self._arguments(node)
         if not isinstance(function, Constant):
             raise NoLoopError("a call of what the loop computes")
-        try:
-            return self._call(function.value, args, keywords)
-        except TypeError as error:  # a keyword that a row of the table does not know
-            raise NoLoopError(str(error)) from None
+        return _tried(self._call, function.value, args, keywords)
 
-    def _arguments(self, node: ast.Call) -> tuple[list[Held], dict[str, Held]]:
-        args = [self.value(arg) for arg in node.args]
-        return args, {str(k.arg): self.value(k.value) for k in node.keywords}
+    def _arguments(
+        self, node: ast.Call, owner: Held | None = None
+    ) -> tuple[list[Held], dict[str, Held]]:
+        """What a call is given, in the order in which Python computes it."""
+        if isinstance(owner, Elements) and has_effects(node):
+            raise NoLoopError("a method of what is computed, with arguments that change something")
+        nodes = [*node.args, *(k.value for k in node.keywords)]
+        found = self.in_order(nodes)
+        names = [str(k.arg) for k in node.keywords]
+        count = len(node.args)
+        return found[:count], dict(zip(names, found[count:], strict=True))
 
     def _call(self, function: Any, args: list[Held], keywords: dict[str, Held]) -> Held:
         found = FUNCTIONS.get(id(function))
@@ -132,25 +139,29 @@ class Calls(Statements):
         given = parameters(tree, function, args, keywords)
         if self.depth >= DEEPEST:
             raise NoLoopError(f"{function.__name__}, which calls itself")
-        saved = self.env, self.prefix, self.around, self.resolve
+        saved = self.env, self.prefix, self.around, self.resolve, self.locals
         line, self.depth = self.text.line, self.depth + 1
         self.env, self.around = {}, []
         self.prefix = f"{self.text.fresh(function.__name__)}_"
-        self.resolve = self.resolver(function)
+        self.resolve, self.locals = self.resolver(function), locals_of(function)
+        changed = stored_in(tree)
         try:
             for name, held in given.items():
-                self.env[name] = self._entered(name, held)
+                self.env[name] = self._entered(name, held, name in changed)
             returned = self._returned(tree.body)
         finally:
-            self.env, self.prefix, self.around, self.resolve = saved
+            self.env, self.prefix, self.around, self.resolve, self.locals = saved
             self.depth, self.text.line = self.depth - 1, line
         if isinstance(returned, Region) and returned.base in self.temporary:
             return self.copied(returned)
         return returned
 
-    def _entered(self, name: str, held: Held) -> Held:
+    def _entered(self, name: str, held: Held, changes: bool) -> Held:
         """A parameter: numbers have variables of their own, arrays are those of the caller."""
-        if isinstance(held, Number) and held.known is None and held.outside is None:
+        is_known = isinstance(held, Number) and (
+            held.known is not None or held.outside is not None
+        )
+        if isinstance(held, Number) and (changes or not is_known):
             self.bind(name, held)
             return self.env[name]
         if isinstance(held, Elements):
@@ -179,7 +190,9 @@ class Calls(Statements):
             self.env = dict(before)
             with self.text.block(head):
                 found = self._returned(way)
-                if not isinstance(found, Number) or (kind and found.type != kind.type):
+                if not isinstance(found, Number) or found.maybe:
+                    raise NoLoopError("a function that returns other than numbers in branches")
+                if kind is not None and found.type != kind.type:
                     raise NoLoopError("a function that returns several types")
                 kind = kind or found
                 result = result or self.text.variable(found.c_type, self.text.fresh("returned"))
@@ -196,6 +209,14 @@ class Calls(Statements):
     def resolve_attribute(self, owner: Any, name: str) -> Any:
         """An attribute of a module or of a function of NumPy, noted likewise."""
         raise NotImplementedError
+
+
+def _tried(function: Callable[..., Held], *args: Any, **keywords: Any) -> Held:
+    """What a row of a table makes of a call; a keyword that it does not know is a refusal."""
+    try:
+        return function(*args, **keywords)
+    except TypeError as error:
+        raise NoLoopError(str(error)) from None
 
 
 def parameters(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, ModuleType
 from typing import Any, ClassVar
 
 from opweave.compiler.loops.applied import bounds_of
@@ -48,6 +49,7 @@ class Expressions(Products):
         text = Text()
         super().__init__(text, Numbers(text, outside))
         self.env: dict[str, Held] = {}
+        self.locals: frozenset[str] = frozenset()  # names that are no global ones
         self.prefix = ""  # of variables: those of a function that is called have one
         self.facts = Facts()
         self.indexing = Indexing(text, self.numbers, self.facts, require)
@@ -83,6 +85,8 @@ class Expressions(Products):
         """Whether a condition holds, as a bool."""
         found = self.value(node)
         if isinstance(found, Constant):
+            if not isinstance(found.value, str | FunctionType | ModuleType | type | None):
+                raise NoLoopError("the truth of what may change")
             return literal(bool(found.value))
         if not isinstance(found, Number):
             raise NoLoopError("the truth of an array")
@@ -94,6 +98,16 @@ class Expressions(Products):
             return view
         text = self.text.named(view.dtype.register, f"load({view.pointer})")
         return Number(view.dtype, text, *bounds_of(view.dtype))
+
+    def in_order(self, nodes: Sequence[ast.expr]) -> list[Held]:
+        """What expressions are, each computed before the next one may change what it reads."""
+        found: list[Held] = []
+        for place, node in enumerate(nodes):
+            held = self.value(node)
+            if isinstance(held, Elements) and any(map(has_effects, nodes[place + 1 :])):
+                held = self.apart(held)
+            found.append(held)
+        return found
 
     def gathered(self, array: Region, places: Array) -> Elements:
         """``x[places]``: elements of a vector, read at once, with an error where there is none."""
@@ -146,3 +160,20 @@ class Expressions(Products):
     def resolve_attribute(self, owner: Any, name: str) -> Any:
         """An attribute of a module or of a function of NumPy; notes that it was asked for."""
         raise NotImplementedError
+
+
+# Python's functions that change nothing.
+PURE = frozenset(("range", "len", "abs", "min", "max", "float", "int", "bool"))
+
+
+def has_effects(node: ast.AST) -> bool:
+    """Whether an expression may change an array: it calls what may be the user's, or has out=."""
+    return any(not _is_pure(call) for call in ast.walk(node) if isinstance(call, ast.Call))
+
+
+def _is_pure(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Name):
+        return call.func.id in PURE
+    if not isinstance(call.func, ast.Attribute) or call.func.attr == "fill" or call.keywords:
+        return False
+    return len(call.args) <= 1 or call.func.attr in ("where", "dot", "minimum", "maximum")

@@ -35,7 +35,13 @@ def with_axes(array: Array, count: int) -> Array:
     """An array with new axes of one element behind its own."""
     sizes = (*array.sizes, *[Size.of(1)] * count)
     if isinstance(array, Region):
-        return replace(array, sizes=sizes, strides=(*array.strides, *["0"] * count), where=None)
+        return replace(
+            array,
+            sizes=sizes,
+            strides=(*array.strides, *["0"] * count),
+            where=None,
+            is_whole=False,
+        )
     inner = array.element
     return replace(array, sizes=sizes, element=lambda places: inner(places[: len(places) - count]))
 
@@ -78,7 +84,9 @@ def _extreme(sign: str) -> Callable[..., Held]:
             raise NoLoopError("max, min of arrays")
         found = numbers[0]
         for other in numbers[1:]:
-            if other.type != found.type or (getattr(found.type, "kind", "") == "c"):
+            if other.type != found.type or getattr(found.type, "kind", "") == "c":
+                raise NoLoopError("max, min of several types")
+            if other.maybe or found.maybe:
                 raise NoLoopError("max, min of several types")
             if found.known is not None and other.known is not None:
                 found = literal((max if sign == ">" else min)(found.known, other.known))
@@ -96,6 +104,8 @@ def _extreme(sign: str) -> Callable[..., Held]:
 
 def _abs(self: Statements, x: Held) -> Held:
     value = as_computed(x)
+    if isinstance(value, Number) and value.maybe:
+        raise NoLoopError("abs of a float of Python or of NumPy")
     if not isinstance(value, Number) or not value.is_python:
         return self.apply("absolute", value)
     if value.known is not None:
@@ -190,11 +200,14 @@ def _flip(self: Statements, a: Held) -> Held:
     (size,), (stride,) = array.sizes, array.strides
     step = "-1" if stride == "1" else f"-({stride})"
     at = f"{array.pointer} + ({size.plus(-1).text}) * {stride}"
-    return replace(array, pointer=at, strides=(step,), where=None)
+    return replace(array, pointer=at, strides=(step,), where=None, is_whole=False)
 
 
 def _where(self: Statements, condition: Held, x: Held, y: Held) -> Held:
-    return self.apply("where", *map(as_computed, (condition, x, y)))
+    operands = [as_computed(held) for held in (condition, x, y)]
+    if all(isinstance(operand, Number) for operand in operands):
+        raise NoLoopError("np.where of numbers")
+    return self.apply("where", *operands)
 
 
 def _dot(self: Statements, a: Held, b: Held) -> Held:

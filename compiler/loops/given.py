@@ -60,7 +60,7 @@ class Asked(NamedTuple):
         except NoLoopError:
             return False
         if type(self.value) in (bool, int, float, str):
-            return type(found) is type(self.value) and found == self.value
+            return type(found) is type(self.value) and repr(found) == repr(self.value)
         if isinstance(self.value, BuiltinMethodType):  # np.add.outer is made anew at each look
             return bool(found == self.value)
         return found is self.value
@@ -156,6 +156,11 @@ def multiplied(sizes: Iterable[Size], extents: Mapping[str, int]) -> int:
     return prod(value_of(size, extents) for size in sizes)
 
 
+def locals_of(function: FunctionType) -> frozenset[str]:
+    """The names that a function has itself."""
+    return frozenset((*function.__code__.co_varnames, *function.__code__.co_cellvars))
+
+
 def found_in(owner: Any, name: str) -> Any:
     """What a name of a module is, or one that a function reads from outside.
 
@@ -186,7 +191,7 @@ def number_type(value: Any) -> NumberType | None:
         return kind
     if kind is int:
         if abs(value) > LARGEST_GIVEN:
-            raise NoLoopError(f"the integer {value}, which is large")
+            raise NoLoopError("an integer that is large")
         return int
     if isinstance(value, np.generic):
         found = of_numpy(value.dtype)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from opweave.compiler.loops.facts import Facts
 from opweave.compiler.loops.numbers import Numbers
 from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import NoLoopError, Number, Region, Size
+from opweave.compiler.loops.values import MOST, NoLoopError, Number, Region, Size
 
 
 class Slice(NamedTuple):
@@ -62,13 +62,13 @@ class Indexing:
                 pointer.append(_product(first, stride))
             where.append(_span(first, length, step, size))
             axis += 1
-        is_whole = view.where is not None and view.pointer == view.base
         return replace(
             view,
             pointer=" + ".join(pointer),
             sizes=tuple(sizes),
             strides=tuple(strides),
-            where=tuple(where) if is_whole else None,
+            where=tuple(where) if view.is_whole else None,
+            is_whole=False,
         )
 
     def _along(self, item: Number | Slice, size: Size, axis: int) -> tuple[Size, Size | None, int]:
@@ -95,14 +95,15 @@ class Indexing:
         if not index.is_integer or index.type is bool:
             raise NoLoopError("an index that is no integer")
         place = self.size_of(index)
+        is_positive = index.low >= 0 or self.facts.is_least(place)
         if index.high < 0 and index.known is not None:
             place = size.plus(place)
-            if self._is_least(place):
-                return place
-        elif index.low < 0 and not self.facts.is_least(place):
+            is_positive = self._is_least(place)
+        elif not is_positive:
             text = f"{place.text} < 0 ? {place.plus(size).text} : {place.text}"
             place = Size.of(self.text.named("int64", text, "i"))
-        if not (self.facts.is_below(place, size) or self._is_inside(index, size)):
+        is_below = self.facts.is_below(place, size) or self._is_inside(index, size)
+        if not (is_positive and is_below):
             found = f"(uint64)({place.text}) >= (uint64)({size.text})"
             asked = self.size_of(index).text
             self.numbers.fault(found, "LOOP_INDEX", asked, str(axis), size.text)
@@ -171,7 +172,13 @@ class Indexing:
         return ends[0], Size.of(name)
 
     def size_of(self, number: Number) -> Size:
-        """An integer as a sum of names."""
+        """An integer as a sum of names.
+
+        Raises:
+            NoLoopError: one without a sign that may be too large for one with a sign.
+        """
+        if number.high > MOST:
+            raise NoLoopError("an index or an extent of uint64")
         if number.size is None:
             return Size.of(self.text.named("int64", number.text))
         return number.size

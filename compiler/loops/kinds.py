@@ -47,4 +47,18 @@ def is_served(value: np.ndarray[Any, Any]) -> bool:
     """Whether C can read an array: its elements lie aligned, a whole number of them apart."""
     if not value.flags.aligned or not value.dtype.isnative:
         return False
-    return value.flags.c_contiguous or not any(s % value.itemsize for s in value.strides)
+    if value.flags.c_contiguous:
+        return True
+    is_whole = not any(s % value.itemsize for s in value.strides)
+    return is_whole and not (value.flags.writeable and _overlaps_itself(value))
+
+
+def _overlaps_itself(value: np.ndarray[Any, Any]) -> bool:
+    """Whether elements may share memory: each axis has to step over all shorter ones."""
+    axes = sorted((abs(s), n) for s, n in zip(value.strides, value.shape, strict=True) if n > 1)
+    reached = value.itemsize
+    for stride, extent in axes:
+        if stride < reached:
+            return True
+        reached += stride * (extent - 1)
+    return False

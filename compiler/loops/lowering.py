@@ -24,6 +24,7 @@ from opweave.compiler.loops.given import (
     Result,
     computed_outside,
     found_in,
+    locals_of,
     multiplied,
     number_type,
     stored_in,
@@ -55,7 +56,7 @@ class Lowering(Calls):
     ):
         self.asked: dict[tuple[int, str], Asked] = {}
         super().__init__(self.resolver(function), self._outside, self._require)
-        self.either = either
+        self.either, self.locals = either, locals_of(function)
         self.call = Given(values)
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
@@ -141,6 +142,8 @@ class Lowering(Calls):
 
     def _array_left(self, name: str, array: Region) -> Result:
         """An array that the loop has made, if it is all of it."""
+        if array.base in self.unordered:
+            raise NoLoopError(f"{name}, which NumPy may lay out in another order")
         if array.pointer != array.base or array.strides != dense_strides(array.sizes):
             raise NoLoopError(f"{name}, a part of an array that the loop makes")
         taken = f"{self.held_by[array.base]}.taken()"
@@ -185,7 +188,7 @@ class Lowering(Calls):
         sizes = tuple(self._extent(name, axis, extent) for axis, extent in enumerate(value.shape))
         where = tuple((Size.of(0), size.plus(-1)) for size in sizes)
         if value.flags.c_contiguous:
-            return Region(base, dtype, base, sizes, dense_strides(sizes), where)
+            return Region(base, dtype, base, sizes, dense_strides(sizes), where, is_whole=True)
         strides = []
         for axis, (extent, stride) in enumerate(zip(value.shape, value.strides, strict=True)):
             if extent == 1 or stride == value.itemsize:
@@ -193,7 +196,7 @@ class Lowering(Calls):
             else:
                 wish = f"{base}_s{axis}"
                 strides.append(self._parameter("int64", wish, "stride", name, axis=axis))
-        return Region(base, dtype, base, sizes, tuple(strides), where)
+        return Region(base, dtype, base, sizes, tuple(strides), where, True, strides[-1] != "1")
 
     def _extent(self, name: str, axis: int, extent: int) -> Size:
         known = set(self.call.extents)
@@ -214,7 +217,7 @@ class Lowering(Calls):
         code = compile(ast.fix_missing_locations(ast.Expression(expression)), text, "eval")
         try:
             value = computed_outside(code, self.call.values)
-        except ArithmeticError:
+        except Exception:  # which Python may never come to
             raise NoLoopError(f"{text}, which raises") from None
         number = number_type(value)
         if number not in (bool, int, float):

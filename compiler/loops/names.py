@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,15 +37,17 @@ class Names(Expressions):
         either: names of floats of Python or of NumPy.
         said: their variables, with those that say which they are.
         held_by: the rooms of arrays that names hold.
+        unordered: arrays that NumPy may have laid out in another order.
     """
 
     def __init__(self, *args: Any):
         super().__init__(*args)
         self.given: set[str] = set()
-        self.variables: dict[tuple[str, str], str] = {}
+        self.variables: dict[tuple[str, str, str], str] = {}
         self.either: frozenset[str] = frozenset()
         self.said: dict[str, str] = {}
         self.held_by: dict[str, str] = {}
+        self.unordered: set[str] = set()
 
     def is_fixed(self, size: Size) -> bool:
         """True for a sum of what the call gives."""
@@ -68,9 +71,9 @@ class Names(Expressions):
 
     def variable(self, name: str, kind: str, c_type: str) -> str:
         """The variable of C that a name is, while it holds a value of a kind."""
-        key = (self.prefix + name, kind)
+        key = (self.prefix, name, kind)
         if key not in self.variables:
-            text = self.text.unused(f"{self.prefix}{name}")
+            text = self.text.unused(f"{self.prefix}{name}".replace(" ", "_"))
             self.variables[key] = self.text.variable(c_type, text)
         return self.variables[key]
 
@@ -103,23 +106,31 @@ class Names(Expressions):
         """A name for a part of an array: its place, extents and strides are variables."""
         kind = f"{view.base}_{view.rank}"
         pointer = self.variable(name, kind, f"{view.dtype.storage}*")
-        sizes, strides, writes = [], [], [f"{pointer} = {view.pointer};"]
+        writes, sizes, strides = {pointer: view.pointer}, list[Size](), list[str]()
         for axis, (size, stride) in enumerate(zip(view.sizes, view.strides, strict=True)):
             if not self.is_fixed(size):
-                kept = self.text.variable("int64", f"{pointer}_n{axis}")
-                writes.append(f"{kept} = {size.text};")
-                size = Size.of(kept)
+                kept = self.variable(f"{name} n{axis}", kind, "int64")
+                writes[kept], size = size.text, Size.of(kept)
             sizes.append(size)
             if stride not in ("0", "1"):
-                kept = self.text.variable("int64", f"{pointer}_s{axis}")
-                writes.append(f"{kept} = {stride};")
-                stride = kept
+                kept = self.variable(f"{name} s{axis}", kind, "int64")
+                writes[kept], stride = stride, kept
             strides.append(stride)
-        for text in writes:
-            self.text.add(text)
+        self._write(writes)
         return replace(
-            view, pointer=pointer, sizes=tuple(sizes), strides=tuple(strides), where=None
+            view,
+            pointer=pointer,
+            sizes=tuple(sizes),
+            strides=tuple(strides),
+            where=None,
+            is_whole=False,
         )
+
+    def _write(self, writes: Mapping[str, str]) -> None:
+        """Give variables their values, all at once: one may be computed from another."""
+        values = [self.text.named("auto", text) for text in writes.values()]
+        for variable, value in zip(writes, values, strict=True):
+            self.text.add(f"{variable} = {value};")
 
     def _array_in(self, name: str, value: Elements) -> Region:
         """A name for a new array: in memory of the name, two in turn where one reads the other."""
@@ -133,15 +144,16 @@ class Names(Expressions):
             raise NoLoopError("an array without dimensions")
         self.store(made, value)
         self.text.add(f"exchange({first}, {second});")
-        sizes = []
+        writes, sizes = {holder: made.pointer}, list[Size]()
         for axis, size in enumerate(value.sizes):
             if not self.is_fixed(size):
-                kept = self.text.variable("int64", f"{holder}_n{axis}")
-                self.text.add(f"{kept} = {size.text};")
-                size = Size.of(kept)
+                kept = self.variable(f"{name} n{axis}", kind, "int64")
+                writes[kept], size = size.text, Size.of(kept)
             sizes.append(size)
-        self.text.add(f"{holder} = {made.pointer};")
+        self._write(writes)
         self.held_by[holder] = first
+        if any(r.is_turned or r.base in self.unordered for r in value.reads if r.rank > 1):
+            self.unordered.add(holder)
         return Region(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
 
     def assign(self, target: ast.expr, held: Held) -> None:

@@ -44,13 +44,15 @@ def _name(self: Expressions, node: ast.Name) -> Held:
         if isinstance(held := self.env[node.id], Mixed):
             raise EitherError(self.prefix + node.id)
         return held
+    if node.id in self.locals:
+        raise NoLoopError(f"{node.id}, which may be unbound, or of several types")
     found = self.resolve(node.id)
     return literal(found) if type(found) in (bool, int, float) else Constant(found)
 
 
 def _binary(self: Expressions, node: ast.BinOp) -> Held:
-    left = self.value(node.left)
-    return self.binary(type(node.op), left, self.value(node.right))
+    left, right = self.in_order([node.left, node.right])
+    return self.binary(type(node.op), left, right)
 
 
 def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
@@ -71,21 +73,14 @@ def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
 
 def _compare(self: Expressions, node: ast.Compare) -> Held:
     if len(node.ops) == 1:
-        left = self.value(node.left)
-        return self.compare(type(node.ops[0]), left, self.value(node.comparators[0]))
-    left = self.value(node.left)
-    truths: list[Number] = []
-    for op, right in zip(node.ops, node.comparators, strict=True):
-        if not isinstance(right, ast.Name | ast.Constant) and right is not node.comparators[-1]:
-            raise NoLoopError("a chain of comparisons of what is computed")
-        other = self.value(right)
-        truth = self.compare(type(op), left, other)
-        if not isinstance(truth, Number) or (truths and truth.type != truths[0].type):
-            raise NoLoopError("a chain of comparisons of arrays, or of several types")
-        truths.append(truth)
-        left = other
-    text = " && ".join(truth.text for truth in truths)
-    return Number(truths[0].type, f"({text})", low=0, high=1)
+        left, right = self.in_order([node.left, node.comparators[0]])
+        return self.compare(type(node.ops[0]), left, right)
+    parts = [node.left, *node.comparators]
+    if not all(isinstance(part, ast.Name | ast.Constant) for part in parts[1:-1]):
+        raise NoLoopError("a chain of comparisons of what is computed")
+    pairs = zip(parts, node.ops, parts[1:], strict=False)
+    each: list[ast.expr] = [ast.Compare(left, [op], [right]) for left, op, right in pairs]
+    return _bool(self, ast.BoolOp(ast.And(), each))
 
 
 def _bool(self: Expressions, node: ast.BoolOp) -> Held:
@@ -127,7 +122,7 @@ def _choice(self: Expressions, node: ast.IfExp) -> Held:
     for head, part in ((f"if ({test.text})", node.body), ("else", node.orelse)):
         with self.text.block(head):
             found = self.number(part)
-            if found.type != kind.type:
+            if found.type != kind.type or found.maybe:
                 raise NoLoopError("a choice between numbers of several types")
             self.text.add(f"{name} = {found.text};")
     return Number(kind.type, name, None, *bounds_of(kind.type)[1:])
@@ -165,7 +160,7 @@ def _attribute(self: Expressions, node: ast.Attribute) -> Held:
 
 
 def _tuple(self: Expressions, node: ast.Tuple) -> Held:
-    return Several(tuple(map(self.value, node.elts)))
+    return Several(tuple(self.in_order(node.elts)))
 
 
 def _call(self: Expressions, node: ast.Call) -> Held:
@@ -193,7 +188,9 @@ def _size(self: Expressions, array: Region | Elements) -> Held:
 def _transposed(self: Expressions, array: Region | Elements) -> Held:
     if not isinstance(array, Region):
         raise NoLoopError(".T of what is computed")
-    return replace(array, sizes=array.sizes[::-1], strides=array.strides[::-1], where=None)
+    return replace(
+        array, sizes=array.sizes[::-1], strides=array.strides[::-1], where=None, is_whole=False
+    )
 
 
 def _dtype(self: Expressions, array: Region | Elements) -> Held:

@@ -60,7 +60,7 @@ def literal(value: Any) -> Number:
         return Number(bool, str(value).lower(), known=value, outside=outside, low=0, high=1)
     if type(value) is int:
         if not LEAST < value <= MOST:
-            raise NoLoopError(f"the integer {value} has more than 64 bits")
+            raise NoLoopError("an integer of more than 64 bits")
         text = f"({value}LL)" if value < 0 else f"{value}LL" if value >> 31 else str(value)
         return Number(int, text, Size((), value), value, value, value, outside)
     if type(value) is float:
@@ -92,7 +92,7 @@ class Numbers:
         if a.outside is not None and b.outside is not None:
             return self.outside(ast.BinOp(a.outside, op(), b.outside))
         if a.type is not float and b.type is not float and op is not ast.Div:
-            return self._integer(op, _whole(a), _whole(b))
+            return self._integer(op, a, b)
         return self._float(op, a, b)
 
     def compared(self, op: type[ast.cmpop], a: Number, b: Number) -> Number:
@@ -107,7 +107,9 @@ class Numbers:
     def unary(self, op: type[ast.unaryop], a: Number) -> Number:
         """``-a``, ``+a`` or ``~a``."""
         if op is ast.UAdd:
-            return a
+            return _whole(a)
+        if op is ast.Invert and a.type is float:
+            raise NoLoopError("~ of a float")
         if op is ast.Invert:
             return self.binary(ast.Sub, self.unary(ast.USub, a), literal(1))
         if a.known is not None:
@@ -139,9 +141,13 @@ class Numbers:
             raise NoLoopError(f"it raises {type(error).__name__}") from None
 
     def _integer(self, op: type[ast.operator], a: Number, b: Number) -> Number:
+        if op not in BITS or a.type is not b.type:
+            a, b = _whole(a), _whole(b)
         if op in CHECKED:
             return self._sum(op, a, b)
         if op in BITS:
+            if a.type is bool and b.type is bool:
+                return Number(bool, f"({a.text} {BITS[op]} {b.text})", low=0, high=1)
             low, high = _bits(a, b) if op is not ast.BitAnd else _masked(a, b)
             return self._named(f"{a.text} {BITS[op]} {b.text}", low, high)
         if op in (ast.FloorDiv, ast.Mod):

@@ -17,6 +17,7 @@ from opweave.compiler.loops.values import (
     Number,
     Size,
     UnknownError,
+    is_same_number,
     same_kind,
 )
 from opweave.opcodes.dtypes import F64
@@ -171,7 +172,7 @@ class Rounds(Names):
     def _met(self, held: Sequence[Held]) -> Held | None:
         """What a name holds that holds one of several things; None where that is no one type."""
         first = held[0]
-        if all(other == first for other in held):
+        if all(other == first and is_same_number(first, other) for other in held):
             return first
         if all(same_kind(first, other) for other in held):
             return plain(first)

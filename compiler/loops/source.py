@@ -56,9 +56,11 @@ def code_of(tree: ast.FunctionDef, function: FunctionType) -> CodeType:
         body = [ast.FunctionDef("outside", names, [tree], [], None)]
     module = ast.fix_missing_locations(ast.Module(body, []))
     found: CodeType = compile(module, function.__code__.co_filename, "exec", dont_inherit=True)
-    for _ in range(2 if free else 1):
-        found = next(c for c in found.co_consts if isinstance(c, CodeType))
-    return found
+    return next(c for c in _within(found) if _is_code_of(c, tree))
+
+
+def _is_code_of(code: CodeType, tree: ast.FunctionDef) -> bool:
+    return (code.co_name, code.co_firstlineno) == (tree.name, tree.lineno)
 
 
 def same_code(a: CodeType, b: CodeType) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from opweave.compiler.loops.expressions import has_effects
 from opweave.compiler.loops.nodes import EXPRESSIONS
 from opweave.compiler.loops.rounds import Loop, Rounds
 from opweave.compiler.loops.values import (
@@ -50,6 +51,8 @@ def said(node: ast.stmt) -> str:
 
 def _assign(self: Statements, node: ast.Assign) -> None:
     held = self.value(node.value)
+    if isinstance(held, Elements) and any(map(has_effects, node.targets)):
+        held = self.apart(held)
     named = [target for target in node.targets if isinstance(target, ast.Name)]
     if len(node.targets) > 1 and isinstance(held, Elements):
         if named:
@@ -62,6 +65,8 @@ def _assign(self: Statements, node: ast.Assign) -> None:
 def _augmented(self: Statements, node: ast.AugAssign) -> None:
     if isinstance(node.target, ast.Name):
         held = self.env.get(node.target.id)
+        if isinstance(node.op, ast.MatMult):
+            raise NoLoopError("@= of a name")
         if isinstance(held, Region):
             value = self.binary(type(node.op), held, self.value(node.value))
             self.put(held, value)
@@ -88,7 +93,9 @@ def _if(self: Statements, node: ast.If) -> None:
 
 
 def _for(self: Statements, node: ast.For) -> None:
+    is_outermost, self.is_entered = self.is_entered, False
     over = self.value(node.iter)
+    self.is_entered = is_outermost
     if isinstance(over, Counted):
         _for_range(self, node, over)
     elif isinstance(over, Region) and over.rank:
@@ -134,8 +141,8 @@ def _fixed(self: Statements, size: Size) -> Size:
 
 
 def _for_rows(self: Statements, node: ast.For, over: Region) -> None:
-    if over.base in self.text.declared:
-        raise NoLoopError("a loop over the rows of an array that the loop makes")
+    if over.pointer in self.text.declared or over.base in self.text.declared:
+        raise NoLoopError("a loop over the rows of what a name holds that may change")
     counter = self.text.fresh("row_")
     size = _fixed(self, over.sizes[0])
     self.facts.learn(counter, Size.of(0), size.plus(-1))
@@ -155,8 +162,8 @@ def _for_rows(self: Statements, node: ast.For, over: Region) -> None:
 def _while(self: Statements, node: ast.While) -> None:
     def begin() -> None:
         self.text.add("LOOP_TICK(1);")
-        test = self.truth(node.test)
         first, self.is_first = self.is_first, False
+        test = self.truth(node.test)
         if first and test.known is not True:
             self.text.add(f"if (!{test.text}) return LOOP_NO_ROUND;")
         elif test.known is not True:

@@ -127,6 +127,8 @@ class Region:
         sizes, strides: of each axis; strides are C texts, counted in elements.
         where: of each axis of the base, first and last place that is looked at; None where that
             is not known.
+        is_whole: it is all of an array, as that lies.
+        is_turned: it may lie in another order than row by row.
     """
 
     base: str
@@ -135,6 +137,8 @@ class Region:
     sizes: tuple[Size, ...]
     strides: tuple[str, ...]
     where: tuple[tuple[Size, Size], ...] | None = None
+    is_whole: bool = False
+    is_turned: bool = False
 
     @property
     def rank(self) -> int:
@@ -206,5 +210,10 @@ Held = Number | Region | Elements | Constant | Several | Counted | Mixed
 def same_kind(a: Held, b: Held) -> bool:
     """Whether a name may hold one or the other: in C they are of one type."""
     if isinstance(a, Number) and isinstance(b, Number):
-        return a.type == b.type and bool(a.maybe) is bool(b.maybe)
+        return (a.type, a.text) == (b.type, b.text) and bool(a.maybe) is bool(b.maybe)
     return a == b
+
+
+def is_same_number(a: Held, b: Held) -> bool:
+    """Whether known numbers are the same: 0.0 is not -0.0."""
+    return not (isinstance(a, Number) and isinstance(b, Number)) or repr(a.known) == repr(b.known)

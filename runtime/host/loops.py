@@ -39,7 +39,7 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
         OutOfRangeError,
         "an integer of Python left 64 bits, in a loop that C runs",
     ),
-    (OverflowError, "Python integer {0} out of bounds"),
+    (OverflowError, "Python integer {0} out of bounds for {1}"),
     (ValueError, "zero-size array to reduction operation which has no identity"),
     (MemoryError, "no memory for an array of the loop"),
 )
@@ -135,7 +135,7 @@ def _outside(values: Mapping[str, Any], code: Any, kind: type) -> Any:
     """What Python computes before the loop."""
     try:
         value = computed_outside(code, values)
-    except ArithmeticError:
+    except Exception:  # which Python may never come to
         raise NotServedError from None
     if type(value) is not kind:
         raise NotServedError
@@ -184,6 +184,9 @@ def _error(end: int, made: Any) -> Exception:
     kind, text = FAULTS[end - NOT_SERVED - 1]
     if kind is ZeroDivisionError:
         text = _of_zero(made[1])
-    error = kind(text.format(*made[1:FAULT_WORDS]))
+    numbers = [*made[1:FAULT_WORDS]]
+    if kind is OverflowError:
+        numbers[1] = np.dtype(chr(numbers[1])).name
+    error = kind(text.format(*numbers))
     error.add_note(f"at line {made[0]}, in a loop that opweave has compiled")
     return error
