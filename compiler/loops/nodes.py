@@ -189,7 +189,12 @@ def _transposed(self: Expressions, array: Region | Elements) -> Held:
     if not isinstance(array, Region):
         raise NoLoopError(".T of what is computed")
     return replace(
-        array, sizes=array.sizes[::-1], strides=array.strides[::-1], where=None, is_whole=False
+        array,
+        sizes=array.sizes[::-1],
+        strides=array.strides[::-1],
+        where=None,
+        is_whole=False,
+        is_turned=True,
     )
 
 
