@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-from opweave._functions.budget import TooLongError, warn, warn_of_limit
+from opweave._functions.budget import RoundsError, TooLongError, warn, warn_of_limit
 from opweave._functions.calls import Ready, packed_into
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
@@ -51,6 +50,7 @@ class Fallback:
         self._warned = self._told_of_costs = False
         self.told: set[Any] = set()
         self.loops = Loops(given, preparing.options)
+        self.whole: Callable[..., Any] = given  # runs a call as any other
         preparing.may_roll = self._may_roll
 
     def restart(self, parts: Parts) -> None:
@@ -93,9 +93,10 @@ class Fallback:
         Behind a write an error is no reason against parts, where what comes before is written.
         """
         if self._is_for_c(call, error):
+            learns, kinds = isinstance(error, RoundsError), self._parts.kinds(call)
             assert isinstance(error, OpweaveError)
-            why = self._pace.why_numpy(call, error)
-            raise ByNumPy(why, rolled=self._parts.kinds(call)) from None
+            why = "" if learns else self._pace.why_numpy(call, error)
+            raise ByNumPy(why, rolled=kinds, learns=learns) from None
         is_refusal = isinstance(error, BREAKS)
         if isinstance(error, RecompileError):
             self._without_parts(call, error)
@@ -254,8 +255,8 @@ class Fallback:
         from opweave._programs.notes import notes_of
 
         if self._is_for_c(call, why):
-            self.loops.run(self._parts.kinds(call), *copy.deepcopy((args, kwargs)))
-            if (found := self.elsewhere(call)) is not None:
+            self.loops.learned(self._parts.kinds(call), args, kwargs)
+            if (found := self.elsewhere(call)) is not None or isinstance(why, RoundsError):
                 return found
         why = without_frames(why)
         if numpys := self._pace.why_numpy(call, why):
@@ -278,6 +279,8 @@ class Fallback:
     def plainly(self, args: Any, kwargs: Any, out: Any, told: ByNumPy | None) -> Any:
         """Run the user's own function, by NumPy; see ``ByNumPy``."""
         told = told or ByNumPy("")
+        if told.learns and not self.loops.learned(told.rolled, args, kwargs):
+            return self.whole(args, kwargs, out)
         run = self.given if told.rolled is None else self.loops.runner(told.rolled)
         if told.again:
             self._preparing.calls.leave(run, args, kwargs, told.exact)

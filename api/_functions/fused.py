@@ -63,6 +63,7 @@ class Fused(LikeGiven):
         self._calls = self.prepared_calls = self._preparing.calls
         self._parts = Parts(fn, options, self._preparing.where)
         self.fallback = Fallback(self.given, self._preparing, self._parts)
+        self.fallback.whole = self._slowly
         self._watched = Watched(self)
         self.owned()
 
@@ -104,8 +105,6 @@ class Fused(LikeGiven):
     def __opweave_with__(function: Callable[..., Any]) -> Callable[..., Any]:
         """The function that another fused function calls in our place, a copy of ours."""
         return function
-
-    # Calling
 
     def __call__(self, /, *args: Any, out: Any = UNGIVEN, **kwargs: Any) -> Any:
         """Run the function.
@@ -233,7 +232,8 @@ class Fused(LikeGiven):
         except (*BREAKS, AlignmentError) as error:
             if self.options.fullgraph or target is not None or self.signature.goes_on:
                 raise
-            return self.fallback.explained(call, error, args, kwargs)
+            if (found := self.fallback.explained(call, error, args, kwargs)) is not None:
+                return found
         return explain(program, call).with_notes(notes_of(program.variant.trace))
 
     @folded
@@ -267,9 +267,8 @@ class Fused(LikeGiven):
     def _checked(self, args: Any, kwargs: Any, target: str | Device | None) -> Program:
         """The program that a check runs."""
         program = self.lower(*args, target=target, **kwargs)
-        if target is None and program.stands_in:
-            return self.lower(*args, target="sm_80", **kwargs)
-        return program
+        is_sm_80 = target is None and program.stands_in
+        return self.lower(*args, target="sm_80", **kwargs) if is_sm_80 else program
 
     @folded
     def reference(self, *args: Any, **kwargs: Any) -> Any:
@@ -284,8 +283,8 @@ class Fused(LikeGiven):
             ToggleError: an unknown toggle or value; at lowering, one that cannot hold.
         """
         merged = {**dict(self.options.toggles), **check_overrides(toggles)}
-        changed = replace(self.options, toggles=tuple(sorted(merged.items())))
-        return Fused(self.given, self.static, changed)
+        given = tuple(sorted(merged.items()))
+        return Fused(self.given, self.static, replace(self.options, toggles=given))
 
     def unfused(self) -> Fused:
         """The same with every operator a kernel of its own; a list's structural op-codes stay."""

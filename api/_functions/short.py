@@ -52,6 +52,7 @@ class ByNumPy(Exception):
         again: so do all calls like this one, as an earlier one did.
         exact: those with the same numbers.
         rolled: the kinds of a call whose loops C may run; it is told of if none does.
+        learns: whether C does is learned on copies; if not, the call is a whole.
     """
 
     def __init__(
@@ -61,10 +62,11 @@ class ByNumPy(Exception):
         exact: bool = False,
         again: bool = False,
         rolled: Any = None,
+        learns: bool = False,
     ):
         super().__init__(why)
         self.once = why if once is None else once
-        self.exact, self.again, self.rolled = exact, again, rolled
+        self.exact, self.again, self.rolled, self.learns = exact, again, rolled, learns
 
 
 class Pace:

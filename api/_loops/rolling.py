@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
@@ -58,6 +59,12 @@ class Loops:
     def runs(self, kinds: Any) -> bool:
         """Whether it is known that C runs loops of calls of some kinds."""
         return self.known.get(kinds) is not None and config.loops
+
+    def learned(self, kinds: Any, args: Any, kwargs: Any) -> bool:
+        """Whether C runs loops of a call, which is run on copies where that is not known."""
+        if kinds not in self.known:
+            self.run(kinds, *copy.deepcopy((args, kwargs)))
+        return self.runs(kinds)
 
     def runner(self, kinds: Any) -> Callable[..., Any]:
         """What runs a call of some kinds."""

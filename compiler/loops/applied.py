@@ -22,8 +22,8 @@ from opweave.compiler.loops.values import (
     NoLoopError,
     Number,
     NumberType,
-    Region,
     Size,
+    Strided,
 )
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Phase
@@ -197,14 +197,14 @@ def type_of(operand: Held) -> Any:
     """What a type rule is asked with."""
     if isinstance(operand, Number):
         return BOOL if operand.type is bool else operand.type
-    if isinstance(operand, Region | Elements):
+    if isinstance(operand, Strided | Elements):
         return operand.dtype
     raise NoLoopError("arithmetic of what is neither a number nor an array")
 
 
-def reads_of(operand: Array) -> tuple[Region, ...]:
+def reads_of(operand: Array) -> tuple[Strided, ...]:
     """What computing an array reads."""
-    return (operand,) if isinstance(operand, Region) else operand.reads
+    return (operand,) if isinstance(operand, Strided) else operand.reads
 
 
 def bounds_of(dtype: NumberType) -> tuple[None, int, int]:

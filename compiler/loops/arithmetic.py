@@ -12,12 +12,12 @@ from opweave.compiler.loops.numbers import BINARY, COMPARED, SIGNS, literal, zer
 from opweave.compiler.loops.storing import Storing
 from opweave.compiler.loops.values import (
     Computed,
-    Constant,
     Elements,
     Held,
     NoLoopError,
     Number,
-    Region,
+    Strided,
+    Unchanging,
 )
 from opweave.opcodes.dtypes import BOOL, F64, DType
 
@@ -90,12 +90,12 @@ class Arithmetic(Storing):
     def compare(self, op: type[ast.cmpop], a: Held, b: Held) -> Held:
         """The result of one comparison."""
         if op in (ast.Is, ast.IsNot):
-            if not (isinstance(a, Constant) and isinstance(b, Constant)):
-                if not any(isinstance(v, Constant) and v.value is None for v in (a, b)):
+            if not (isinstance(a, Unchanging) and isinstance(b, Unchanging)):
+                if not any(isinstance(v, Unchanging) and v.value is None for v in (a, b)):
                     raise NoLoopError("the identity of what a loop computes")
                 return literal(op is ast.IsNot)
             return literal((a.value is b.value) is (op is ast.Is))
-        texts = [o.value for o in (a, b) if isinstance(o, Constant) and type(o.value) is str]
+        texts = [o.value for o in (a, b) if isinstance(o, Unchanging) and type(o.value) is str]
         if len(texts) == 2 and op in COMPARED:
             return literal(bool(COMPARED[op][2](*texts)))
         a, b = as_computed(a), as_computed(b)
@@ -138,6 +138,6 @@ def _check_compared(a: Computed, b: Computed) -> None:
 
 def as_computed(held: Held) -> Computed:
     """A number or an array; anything else has no arithmetic."""
-    if isinstance(held, Number | Region | Elements):
+    if isinstance(held, Number | Strided | Elements):
         return held
     raise NoLoopError("arithmetic of what is neither a number nor an array")

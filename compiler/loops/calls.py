@@ -18,13 +18,13 @@ from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.source import tree_of
 from opweave.compiler.loops.statements import DEEPEST, Statements
 from opweave.compiler.loops.values import (
-    Constant,
     Elements,
     Held,
     NoLoopError,
     Number,
-    Region,
     Size,
+    Strided,
+    Unchanging,
 )
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
@@ -32,7 +32,7 @@ from opweave.opcodes.core import Kind
 Keywords = Mapping[str, Held]
 
 
-class Calls(Statements):
+class LoopCalls(Statements):
     """Lowers calls.
 
     Attributes:
@@ -52,7 +52,7 @@ class Calls(Statements):
         ]:
             raise NoLoopError("a call with * or **")
         owner = self.value(node.func.value) if isinstance(node.func, ast.Attribute) else None
-        if isinstance(owner, Region | Elements):
+        if isinstance(owner, Strided | Elements):
             assert isinstance(node.func, ast.Attribute)
             method = METHODS.get(node.func.attr)
             if method is None:
@@ -61,7 +61,7 @@ class Calls(Statements):
             return _tried(method, self, owner, *args, **keywords)
         function = self.value(node.func)
         args, keywords = self._arguments(node)
-        if not isinstance(function, Constant):
+        if not isinstance(function, Unchanging):
             raise NoLoopError("a call of what the loop computes")
         return _tried(self._call, function.value, args, keywords)
 
@@ -109,7 +109,7 @@ class Calls(Statements):
         found = self.apply(operator.name, *operands)
         if out is None:
             return found
-        if not isinstance(out, Region) or isinstance(found, Number):
+        if not isinstance(out, Strided) or isinstance(found, Number):
             raise NoLoopError("out= that is no array")
         if found.rank != out.rank:
             raise NoLoopError("out= of another shape")
@@ -152,7 +152,7 @@ class Calls(Statements):
         finally:
             self.env, self.prefix, self.around, self.resolve, self.locals = saved
             self.depth, self.text.line = self.depth - 1, line
-        if isinstance(returned, Region) and returned.base in self.temporary:
+        if isinstance(returned, Strided) and returned.base in self.temporary:
             return self.copied(returned)
         return returned
 
@@ -172,13 +172,13 @@ class Calls(Statements):
         """What statements return: at their end, or in every branch of an ``if`` there."""
         for place, node in enumerate(body):
             if isinstance(node, ast.Return):
-                return Constant(None) if node.value is None else self.value(node.value)
+                return Unchanging(None) if node.value is None else self.value(node.value)
             if isinstance(node, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(node)):
                 return self._returned_by(node, body[place + 1 :])
             if any(isinstance(n, ast.Return) for n in ast.walk(node)):
                 raise NoLoopError("return inside a loop")
             self.statements([node])
-        return Constant(None)
+        return Unchanging(None)
 
     def _returned_by(self, node: ast.If, rest: Sequence[ast.stmt]) -> Held:
         test = self.truth(node.test)
@@ -231,7 +231,7 @@ def parameters(
     for name, value in zip(names[len(names) - len(defaults) :], defaults, strict=True):
         if name not in found:
             is_number = type(value) in (bool, int, float)
-            found[name] = literal(value) if is_number else Constant(value)
+            found[name] = literal(value) if is_number else Unchanging(value)
     if set(found) != set(names):
         raise NoLoopError(f"{function.__name__}, called with other arguments than it has")
     return found

@@ -11,7 +11,7 @@ from opweave.compiler.loops.applied import bounds_of
 
 # ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
 from opweave.compiler.loops.arithmetic import as_computed
-from opweave.compiler.loops.facts import Facts
+from opweave.compiler.loops.facts import SizeFacts
 from opweave.compiler.loops.indexing import Indexing, Item, Slice
 from opweave.compiler.loops.numbers import Numbers, literal
 from opweave.compiler.loops.products import Products
@@ -19,13 +19,13 @@ from opweave.compiler.loops.text import Text
 from opweave.compiler.loops.values import (
     Array,
     Computed,
-    Constant,
     Elements,
     Held,
     NoLoopError,
     Number,
-    Region,
     Size,
+    Strided,
+    Unchanging,
 )
 
 
@@ -51,11 +51,11 @@ class Expressions(Products):
         self.env: dict[str, Held] = {}
         self.locals: frozenset[str] = frozenset()  # names that are no global ones
         self.prefix = ""  # of variables: those of a function that is called have one
-        self.facts = Facts()
+        self.facts = SizeFacts()
         self.indexing = Indexing(text, self.numbers, self.facts, require)
         self.resolve = resolve
 
-    def are_apart(self, a: Region, b: Region) -> bool:
+    def are_apart(self, a: Strided, b: Strided) -> bool:
         return self.indexing.are_apart(a, b)
 
     def value(self, node: ast.expr) -> Held:
@@ -84,7 +84,7 @@ class Expressions(Products):
     def truth(self, node: ast.expr) -> Number:
         """Whether a condition holds, as a bool."""
         found = self.value(node)
-        if isinstance(found, Constant):
+        if isinstance(found, Unchanging):
             if not isinstance(found.value, str | FunctionType | ModuleType | type | None):
                 raise NoLoopError("the truth of what may change")
             return literal(bool(found.value))
@@ -92,7 +92,7 @@ class Expressions(Products):
             raise NoLoopError("the truth of an array")
         return self.truth_of(found)
 
-    def loaded(self, view: Region) -> Held:
+    def loaded(self, view: Strided) -> Held:
         """What an index gives: an element is a number."""
         if view.rank:
             return view
@@ -109,7 +109,7 @@ class Expressions(Products):
             found.append(held)
         return found
 
-    def gathered(self, array: Region, places: Array) -> Elements:
+    def gathered(self, array: Strided, places: Array) -> Elements:
         """``x[places]``: elements of a vector, read at once, with an error where there is none."""
         if array.rank != 1 or places.dtype.kind not in "iu" or not places.rank:
             raise NoLoopError("an index that is neither an integer nor a slice")
@@ -135,7 +135,7 @@ class Expressions(Products):
                 found.append(self._slice(part))
                 continue
             item = self.value(part)
-            if isinstance(item, Constant) and item.value is None:
+            if isinstance(item, Unchanging) and item.value is None:
                 found.append(None)
             elif isinstance(item, Number):
                 found.append(item)

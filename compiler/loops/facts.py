@@ -8,7 +8,7 @@ from opweave.compiler.loops.values import Size
 MOST_STEPS = 6
 
 
-class Facts:
+class SizeFacts:
     """Bounds of names that never change: extents of arrays, and counters of loops."""
 
     def __init__(self) -> None:

@@ -15,15 +15,15 @@ from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.statements import Statements
 from opweave.compiler.loops.values import (
     Array,
-    Constant,
     Counted,
     Elements,
     Held,
     NoLoopError,
     Number,
-    Region,
     Several,
     Size,
+    Strided,
+    Unchanging,
 )
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import OpweaveError
@@ -34,7 +34,7 @@ Keywords = Mapping[str, Held]
 def with_axes(array: Array, count: int) -> Array:
     """An array with new axes of one element behind its own."""
     sizes = (*array.sizes, *[Size.of(1)] * count)
-    if isinstance(array, Region):
+    if isinstance(array, Strided):
         return replace(
             array,
             sizes=sizes,
@@ -71,7 +71,7 @@ def _range(self: Statements, *args: Held) -> Held:
 def _len(self: Statements, array: Held) -> Held:
     if isinstance(array, Several):
         return literal(len(array.items))
-    if not isinstance(array, Region | Elements) or not array.rank:
+    if not isinstance(array, Strided | Elements) or not array.rank:
         raise NoLoopError("len of what is no array")
     return extent(array.sizes[0])
 
@@ -139,12 +139,12 @@ def _bool(self: Statements, x: Held) -> Held:
 
 
 def _reduction(name: str) -> Callable[..., Held]:
-    def reduce(self: Statements, a: Held, axis: Held = Constant(None)) -> Held:
+    def reduce(self: Statements, a: Held, axis: Held = Unchanging(None)) -> Held:
         array = as_computed(a)
         if isinstance(array, Number):
             raise NoLoopError(f"{name} of a number")
         known = getattr(axis, "known", None)
-        if not isinstance(axis, Constant) and (array.rank > 1 or known not in (0, -1)):
+        if not isinstance(axis, Unchanging) and (array.rank > 1 or known not in (0, -1)):
             raise NoLoopError(f"{name} along an axis")
         return self.reduced(name, array)
 
@@ -161,7 +161,7 @@ def _copy(self: Statements, a: Held) -> Held:
 
 
 def _filled(value: float) -> Callable[..., Held]:
-    def like(self: Statements, a: Held, dtype: Held = Constant(None)) -> Held:
+    def like(self: Statements, a: Held, dtype: Held = Unchanging(None)) -> Held:
         array = as_computed(a)
         if isinstance(array, Number) or not array.rank:
             raise NoLoopError("an array like a number")
@@ -173,7 +173,7 @@ def _filled(value: float) -> Callable[..., Held]:
 
 
 def _made(value: float) -> Callable[..., Held]:
-    def make(self: Statements, shape: Held, dtype: Held = Constant(np.float64)) -> Held:
+    def make(self: Statements, shape: Held, dtype: Held = Unchanging(np.float64)) -> Held:
         items = shape.items if isinstance(shape, Several) else (shape,)
         sizes = []
         for item in items:
@@ -195,7 +195,7 @@ def _full(self: Statements, sizes: tuple[Size, ...], value: float, dtype: dtypes
 
 def _flip(self: Statements, a: Held) -> Held:
     array = as_computed(a)
-    if not isinstance(array, Region) or array.rank != 1:
+    if not isinstance(array, Strided) or array.rank != 1:
         raise NoLoopError("flip of other than one dimension")
     (size,), (stride,) = array.sizes, array.strides
     step = "-1" if stride == "1" else f"-({stride})"
@@ -218,10 +218,10 @@ def _dot(self: Statements, a: Held, b: Held) -> Held:
 
 
 def _fill(self: Statements, array: Held, value: Held) -> Held:
-    if not isinstance(array, Region) or not isinstance(value, Number):
+    if not isinstance(array, Strided) or not isinstance(value, Number):
         raise NoLoopError("fill of what is computed")
     self.put(array, value)
-    return Constant(None)
+    return Unchanging(None)
 
 
 REDUCED = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}

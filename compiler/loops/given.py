@@ -45,7 +45,7 @@ class Parameter(NamedTuple):
     type: NumberType = int
 
 
-class Asked(NamedTuple):
+class OutsideName(NamedTuple):
     """A name outside of the loop, and what it has held."""
 
     owner: Any
@@ -66,7 +66,7 @@ class Asked(NamedTuple):
         return found is self.value
 
 
-def checked(asked: Sequence[Asked]) -> Callable[[], bool]:
+def checked(asked: Sequence[OutsideName]) -> Callable[[], bool]:
     """A function that asks whether all names still hold what they held.
 
     It is made as text, since it is called often: it looks at the objects.  Where one is another,
@@ -108,7 +108,7 @@ class Result(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lowered:
+class LoweredLoop:
     """A loop in C.
 
     Attributes:
@@ -121,11 +121,11 @@ class Lowered:
     source: str
     parameters: tuple[Parameter, ...]
     results: tuple[Result, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[OutsideName, ...]
 
 
 @dataclass
-class Given:
+class LoopCall:
     """What the names of a loop hold at the call that it is lowered for.
 
     Attributes:

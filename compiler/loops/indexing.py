@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from opweave.compiler.loops.facts import Facts
+from opweave.compiler.loops.facts import SizeFacts
 from opweave.compiler.loops.numbers import Numbers
 from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import MOST, NoLoopError, Number, Region, Size
+from opweave.compiler.loops.values import MOST, NoLoopError, Number, Size, Strided
 
 
 class Slice(NamedTuple):
@@ -28,7 +28,7 @@ class Indexing:
     """Makes views of views."""
 
     def __init__(
-        self, text: Text, numbers: Numbers, facts: Facts, require: Callable[[Size, int], bool]
+        self, text: Text, numbers: Numbers, facts: SizeFacts, require: Callable[[Size, int], bool]
     ):
         """``require`` asks that a call has so many elements; False if this one has not."""
         self.text = text
@@ -36,7 +36,7 @@ class Indexing:
         self.facts = facts
         self.require = require
 
-    def index(self, view: Region, items: Sequence[Item]) -> Region:
+    def index(self, view: Strided, items: Sequence[Item]) -> Strided:
         """A part of an array.
 
         Raises:
@@ -77,7 +77,7 @@ class Indexing:
             return self._place(item, size, axis), None, 1
         return self._part(item, size)
 
-    def are_apart(self, a: Region, b: Region) -> bool:
+    def are_apart(self, a: Strided, b: Strided) -> bool:
         """Whether two views of an array are known to share no element."""
         if a.where is None or b.where is None:
             return False

@@ -11,15 +11,15 @@ import numpy as np
 
 from opweave.compiler.kernels.render import rendered
 from opweave.compiler.loops.applied import bounds_of, dense_strides
-from opweave.compiler.loops.calls import Calls
+from opweave.compiler.loops.calls import LoopCalls
 from opweave.compiler.loops.functions import of_numpy
 from opweave.compiler.loops.given import (
     FUNCTION,
     LARGEST_GIVEN,
     OWN,
-    Asked,
-    Given,
-    Lowered,
+    LoopCall,
+    LoweredLoop,
+    OutsideName,
     Parameter,
     Result,
     computed_outside,
@@ -33,19 +33,19 @@ from opweave.compiler.loops.given import (
 from opweave.compiler.loops.kinds import is_served
 from opweave.compiler.loops.values import (
     LONGEST,
-    Constant,
     EitherError,
     Held,
     Mixed,
     NoLoopError,
     Number,
-    Region,
     Size,
+    Strided,
+    Unchanging,
 )
 from opweave.compiler.scheduling.accumulation_plans import BLAS_FROM
 
 
-class Lowering(Calls):
+class Lowering(LoopCalls):
     """Lowers one loop."""
 
     def __init__(
@@ -54,10 +54,10 @@ class Lowering(Calls):
         values: Mapping[str, Any],
         either: frozenset[str] = frozenset(),
     ):
-        self.asked: dict[tuple[int, str], Asked] = {}
+        self.asked: dict[tuple[int, str], OutsideName] = {}
         super().__init__(self.resolver(function), self._outside, self._require)
         self.either, self.locals = either, locals_of(function)
-        self.call = Given(values)
+        self.call = LoopCall(values)
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
         self.first: dict[str, Held] = {}
@@ -65,7 +65,7 @@ class Lowering(Calls):
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
 
-    def lowered(self, node: ast.For | ast.While, wanted: Sequence[str]) -> Lowered:
+    def lowered(self, node: ast.For | ast.While, wanted: Sequence[str]) -> LoweredLoop:
         """The loop in C.
 
         Args:
@@ -92,7 +92,7 @@ class Lowering(Calls):
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
         )
-        return Lowered(
+        return LoweredLoop(
             text,
             tuple(self.parameters),
             tuple(results),
@@ -113,7 +113,7 @@ class Lowering(Calls):
     def _span(self, base: str) -> str:
         """C text of the memory of an array."""
         array = self.first[self.names[base]]
-        assert isinstance(array, Region)
+        assert isinstance(array, Strided)
         sizes, strides = ", ".join(s.text for s in array.sizes), ", ".join(array.strides)
         return f"loop_span({base}, {{{sizes}}}, {{{strides}}})"
 
@@ -125,7 +125,7 @@ class Lowering(Calls):
                 raise EitherError(name)
             if isinstance(held, Number):
                 found.append(self._number_left(name, held))
-            elif isinstance(held, Region) and held.base in self.held_by:
+            elif isinstance(held, Strided) and held.base in self.held_by:
                 found.append(self._array_left(name, held))
             elif held is None or held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
@@ -140,7 +140,7 @@ class Lowering(Calls):
         words = (number.text, number.maybe) if number.maybe else (number.text,)
         return Result(name, number.type, words)
 
-    def _array_left(self, name: str, array: Region) -> Result:
+    def _array_left(self, name: str, array: Strided) -> Result:
         """An array that the loop has made, if it is all of it."""
         if array.base in self.unordered:
             raise NoLoopError(f"{name}, which NumPy may lay out in another order")
@@ -149,7 +149,7 @@ class Lowering(Calls):
         taken = f"{self.held_by[array.base]}.taken()"
         return Result(name, array.dtype, (taken, *(s.text for s in array.sizes)), array.rank)
 
-    def written(self, target: Region) -> None:
+    def written(self, target: Strided) -> None:
         self.writes.add(target.base)
 
     def _given(self, name: str, value: Any, changes: bool) -> Held:
@@ -158,7 +158,7 @@ class Lowering(Calls):
             return self._array(name, value)
         number = number_type(value)
         if number is None:
-            return Constant(value)
+            return Unchanging(value)
         c_type = Number(number, "").c_type
         wish = f"{name}_given" if changes else name
         text = self._parameter(c_type, wish, "number", name, type=number)
@@ -179,7 +179,7 @@ class Lowering(Calls):
         self.given.add(text)
         return text
 
-    def _array(self, name: str, value: np.ndarray[Any, Any]) -> Region:
+    def _array(self, name: str, value: np.ndarray[Any, Any]) -> Strided:
         dtype = of_numpy(value.dtype)
         if not value.ndim or not is_served(value):
             raise NoLoopError(f"{name}, an array without dimensions, or not aligned")
@@ -188,7 +188,7 @@ class Lowering(Calls):
         sizes = tuple(self._extent(name, axis, extent) for axis, extent in enumerate(value.shape))
         where = tuple((Size.of(0), size.plus(-1)) for size in sizes)
         if value.flags.c_contiguous:
-            return Region(base, dtype, base, sizes, dense_strides(sizes), where, is_whole=True)
+            return Strided(base, dtype, base, sizes, dense_strides(sizes), where, is_whole=True)
         strides = []
         for axis, (extent, stride) in enumerate(zip(value.shape, value.strides, strict=True)):
             if extent == 1 or stride == value.itemsize:
@@ -196,7 +196,7 @@ class Lowering(Calls):
             else:
                 wish = f"{base}_s{axis}"
                 strides.append(self._parameter("int64", wish, "stride", name, axis=axis))
-        return Region(base, dtype, base, sizes, tuple(strides), where, True, strides[-1] != "1")
+        return Strided(base, dtype, base, sizes, tuple(strides), where, True, strides[-1] != "1")
 
     def _extent(self, name: str, axis: int, extent: int) -> Size:
         known = set(self.call.extents)
@@ -264,5 +264,5 @@ class Lowering(Calls):
     def _asked(self, owner: Any, name: str) -> Any:
         key = id(owner), name
         if key not in self.asked:
-            self.asked[key] = Asked(owner, name, found_in(owner, name))
+            self.asked[key] = OutsideName(owner, name, found_in(owner, name))
         return self.asked[key].value

@@ -13,15 +13,15 @@ from opweave.compiler.loops.applied import dense_strides
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.expressions import Expressions
 from opweave.compiler.loops.values import (
-    Constant,
     EitherError,
     Elements,
     Held,
     NoLoopError,
     Number,
-    Region,
     Several,
     Size,
+    Strided,
+    Unchanging,
 )
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import F64
@@ -29,7 +29,7 @@ from opweave.opcodes.dtypes import F64
 Env = dict[str, Held]
 
 
-class Names(Expressions):
+class LoopNames(Expressions):
     """Binds names.
 
     Attributes:
@@ -55,16 +55,16 @@ class Names(Expressions):
 
     def bind(self, name: str, held: Held) -> None:
         """Let a name hold something, in a variable of C where it is computed."""
-        if isinstance(held, Region) and held.base in self.temporary:
+        if isinstance(held, Strided) and held.base in self.temporary:
             owners = (getattr(other, "base", None) for other in self.env.values())
             held = held if held.base in owners else self.copied(held)
         if isinstance(held, Number):
             self.env[name] = self._number_in(name, held)
-        elif isinstance(held, Region):
+        elif isinstance(held, Strided):
             self.env[name] = self._view_in(name, held)
         elif isinstance(held, Elements):
             self.env[name] = self._array_in(name, held)
-        elif isinstance(held, Constant):
+        elif isinstance(held, Unchanging):
             self.env[name] = held
         else:
             raise NoLoopError("a name for a tuple")
@@ -102,7 +102,7 @@ class Names(Expressions):
             return replace(number, text=variable, outside=None)
         return Number(F64, variable, maybe=maybe)
 
-    def _view_in(self, name: str, view: Region) -> Region:
+    def _view_in(self, name: str, view: Strided) -> Strided:
         """A name for a part of an array: its place, extents and strides are variables."""
         kind = f"{view.base}_{view.rank}"
         pointer = self.variable(name, kind, f"{view.dtype.storage}*")
@@ -132,7 +132,7 @@ class Names(Expressions):
         for variable, value in zip(writes, values, strict=True):
             self.text.add(f"{variable} = {value};")
 
-    def _array_in(self, name: str, value: Elements) -> Region:
+    def _array_in(self, name: str, value: Elements) -> Strided:
         """A name for a new array: in memory of the name, two in turn where one reads the other."""
         kind = f"{value.dtype}x{value.rank}"
         first, second = (self.variable(name, f"{kind}{n}", "LoopRoom") for n in ("", "_next"))
@@ -154,7 +154,7 @@ class Names(Expressions):
         self.held_by[holder] = first
         if any(r.is_turned or r.base in self.unordered for r in value.reads if r.rank > 1):
             self.unordered.add(holder)
-        return Region(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
+        return Strided(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
 
     def assign(self, target: ast.expr, held: Held) -> None:
         """Assign to a name, to a part of an array, or to several of them."""
@@ -172,7 +172,7 @@ class Names(Expressions):
     def _unpacked(self, held: Held, count: int) -> list[Held]:
         if not isinstance(held, Several) or len(held.items) != count:
             raise NoLoopError("an assignment of several values at once that are no tuple")
-        if any(isinstance(item, Region | Elements) for item in held.items) and count > 1:
+        if any(isinstance(item, Strided | Elements) for item in held.items) and count > 1:
             raise NoLoopError("an assignment of several arrays at once")
         return [
             replace(item, text=self.text.named(item.c_type, item.text))
@@ -181,24 +181,24 @@ class Names(Expressions):
             for item in held.items
         ]
 
-    def target(self, node: ast.Subscript) -> Region:
+    def target(self, node: ast.Subscript) -> Strided:
         """The part of an array that is assigned to."""
         array = self.value(node.value)
-        if not isinstance(array, Region):
+        if not isinstance(array, Strided):
             raise NoLoopError("an assignment to an item of what is no array")
         return self.indexing.index(array, self.items(node.slice))
 
-    def put(self, target: Region, held: Held) -> None:
+    def put(self, target: Strided, held: Held) -> None:
         """Assign to the elements of a part of an array."""
         value = as_computed(held)
         self.check_kind(value, target.dtype)
         self.written(target)
         self.store(target, value)
 
-    def written(self, target: Region) -> None:
+    def written(self, target: Strided) -> None:
         """Note that an array is written to."""
 
-    def check_kind(self, value: Number | Region | Elements, target: dtypes.DType) -> None:
+    def check_kind(self, value: Number | Strided | Elements, target: dtypes.DType) -> None:
         """Hold an assignment to numbers of the target's kind, whatever they are rounded to."""
         held = value.type if isinstance(value, Number) else value.dtype
         source = np.dtype(held) if isinstance(held, type) else held.numpy

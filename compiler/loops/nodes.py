@@ -15,16 +15,16 @@ from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.expressions import Expressions
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.values import (
-    Constant,
     EitherError,
     Elements,
     Held,
     Mixed,
     NoLoopError,
     Number,
-    Region,
     Several,
     Size,
+    Strided,
+    Unchanging,
 )
 from opweave.opcodes.dtypes import BOOL
 
@@ -36,7 +36,7 @@ def _constant(self: Expressions, node: ast.Constant) -> Held:
         return literal(node.value)
     if type(node.value) is complex:
         raise NoLoopError("complex numbers of Python inside a loop")
-    return Constant(node.value)
+    return Unchanging(node.value)
 
 
 def _name(self: Expressions, node: ast.Name) -> Held:
@@ -47,7 +47,7 @@ def _name(self: Expressions, node: ast.Name) -> Held:
     if node.id in self.locals:
         raise NoLoopError(f"{node.id}, which may be unbound, or of several types")
     found = self.resolve(node.id)
-    return literal(found) if type(found) in (bool, int, float) else Constant(found)
+    return literal(found) if type(found) in (bool, int, float) else Unchanging(found)
 
 
 def _binary(self: Expressions, node: ast.BinOp) -> Held:
@@ -137,25 +137,25 @@ def _subscript(self: Expressions, node: ast.Subscript) -> Held:
         return array.items[place]
     if isinstance(array, Elements) and array.rank:
         array = self.apart(array)
-    if not isinstance(array, Region):
+    if not isinstance(array, Strided):
         raise NoLoopError("an index of what is no array")
     if isinstance(node.slice, ast.Name | ast.Subscript):
         places = self.value(node.slice)
-        if isinstance(places, Region | Elements):
+        if isinstance(places, Strided | Elements):
             return self.gathered(array, places)
     return self.loaded(self.indexing.index(array, self.items(node.slice)))
 
 
 def _attribute(self: Expressions, node: ast.Attribute) -> Held:
     owner = self.value(node.value)
-    if isinstance(owner, Region | Elements):
+    if isinstance(owner, Strided | Elements):
         found = ATTRIBUTES.get(node.attr)
         if found is None:
             raise NoLoopError(f".{node.attr} inside a loop")
         return found(self, owner)
-    if isinstance(owner, Constant):
+    if isinstance(owner, Unchanging):
         value = self.resolve_attribute(owner.value, node.attr)
-        return literal(value) if type(value) in (bool, int, float) else Constant(value)
+        return literal(value) if type(value) in (bool, int, float) else Unchanging(value)
     raise NoLoopError(f".{node.attr} inside a loop")
 
 
@@ -174,19 +174,19 @@ def extent(size: Size) -> Number:
     return Number(int, f"({size.text})", size, 0, 1 << 48)
 
 
-def _shape(self: Expressions, array: Region | Elements) -> Held:
+def _shape(self: Expressions, array: Strided | Elements) -> Held:
     return Several(tuple(map(extent, array.sizes)))
 
 
-def _size(self: Expressions, array: Region | Elements) -> Held:
+def _size(self: Expressions, array: Strided | Elements) -> Held:
     found: Number = literal(1)
     for size in array.sizes:
         found = self.numbers.binary(ast.Mult, found, extent(size))
     return found
 
 
-def _transposed(self: Expressions, array: Region | Elements) -> Held:
-    if not isinstance(array, Region):
+def _transposed(self: Expressions, array: Strided | Elements) -> Held:
+    if not isinstance(array, Strided):
         raise NoLoopError(".T of what is computed")
     return replace(
         array,
@@ -198,11 +198,11 @@ def _transposed(self: Expressions, array: Region | Elements) -> Held:
     )
 
 
-def _dtype(self: Expressions, array: Region | Elements) -> Held:
-    return Constant(np.dtype(array.dtype.numpy_name))
+def _dtype(self: Expressions, array: Strided | Elements) -> Held:
+    return Unchanging(np.dtype(array.dtype.numpy_name))
 
 
-ATTRIBUTES: Mapping[str, Callable[[Expressions, Region | Elements], Held]] = {
+ATTRIBUTES: Mapping[str, Callable[[Expressions, Strided | Elements], Held]] = {
     "shape": _shape,
     "size": _size,
     "T": _transposed,

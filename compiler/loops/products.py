@@ -13,8 +13,8 @@ from opweave.compiler.loops.values import (
     Held,
     NoLoopError,
     Number,
-    Region,
     Size,
+    Strided,
 )
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Phase
@@ -72,7 +72,7 @@ class Products(Arithmetic):
 
         return Elements(dtype, sizes, element, (made,))
 
-    def _accumulated(self, x: Array, y: Array, made: Region) -> None:
+    def _accumulated(self, x: Array, y: Array, made: Strided) -> None:
         """Add the products to what the elements hold, columns innermost."""
         dtype = made.dtype
         code = OPERATORS["matmul"].opcode(Phase.ACCUMULATE).row(dtype.kind)

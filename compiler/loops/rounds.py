@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opweave.compiler.loops.applied import bounds_of
-from opweave.compiler.loops.names import Names
+from opweave.compiler.loops.names import LoopNames
 from opweave.compiler.loops.values import (
     Held,
     Mixed,
@@ -34,7 +34,7 @@ class Around:
 
 
 @dataclass
-class Loop:
+class InnerLoop:
     """A loop within the function of C.
 
     Attributes:
@@ -55,7 +55,7 @@ class Loop:
         return assigned([*self.node.body, *target])
 
 
-class Rounds(Names):
+class Rounds(LoopNames):
     """Lowers branches and rounds.
 
     Attributes:
@@ -89,7 +89,7 @@ class Rounds(Names):
         self.live = bool(after)
         self.env = self.joined(after) if after else before
 
-    def loop(self, loop: Loop) -> None:
+    def loop(self, loop: InnerLoop) -> None:
         """Lower the rounds of a loop; where names change their types, the first one apart."""
         if loop.node.orelse:
             raise NoLoopError("else of a loop")
@@ -109,7 +109,7 @@ class Rounds(Names):
                 unknown = set()
         raise NoLoopError(f"{min(unknown)}, whose type changes in a loop")
 
-    def _rounds(self, loop: Loop, unknown: set[str], peeled: bool) -> None:
+    def _rounds(self, loop: InnerLoop, unknown: set[str], peeled: bool) -> None:
         before, around = dict(self.env), Around()
         self.around.append(around)
         try:
@@ -137,7 +137,7 @@ class Rounds(Names):
         self.env = self.joined([self.forgotten(env, loop.changed) for env in ways])
 
     @contextmanager
-    def _first_round(self, loop: Loop, around: Around) -> Iterator[None]:
+    def _first_round(self, loop: InnerLoop, around: Around) -> Iterator[None]:
         """The first round apart; what comes behind is any other one."""
         first = self.text.fresh("first")
         self.text.add(f"bool {first} = true;")
@@ -150,7 +150,7 @@ class Rounds(Names):
             self.env = self.joined(ends)
             yield
 
-    def _round(self, loop: Loop, around: Around, env: Env) -> list[Env]:
+    def _round(self, loop: InnerLoop, around: Around, env: Env) -> list[Env]:
         """One round, from what names hold at its begin: what they hold at its ends."""
         self.env, self.live = dict(env), True
         around.ended.clear()

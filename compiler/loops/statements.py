@@ -9,7 +9,7 @@ from typing import Any
 
 from opweave.compiler.loops.expressions import has_effects
 from opweave.compiler.loops.nodes import EXPRESSIONS
-from opweave.compiler.loops.rounds import Loop, Rounds
+from opweave.compiler.loops.rounds import InnerLoop, Rounds
 from opweave.compiler.loops.values import (
     Counted,
     EitherError,
@@ -17,8 +17,8 @@ from opweave.compiler.loops.values import (
     Mixed,
     NoLoopError,
     Number,
-    Region,
     Size,
+    Strided,
 )
 
 # Calls of the user's functions within each other.
@@ -67,7 +67,7 @@ def _augmented(self: Statements, node: ast.AugAssign) -> None:
         held = self.env.get(node.target.id)
         if isinstance(node.op, ast.MatMult):
             raise NoLoopError("@= of a name")
-        if isinstance(held, Region):
+        if isinstance(held, Strided):
             value = self.binary(type(node.op), held, self.value(node.value))
             self.put(held, value)
             return
@@ -98,7 +98,7 @@ def _for(self: Statements, node: ast.For) -> None:
     self.is_entered = is_outermost
     if isinstance(over, Counted):
         _for_range(self, node, over)
-    elif isinstance(over, Region) and over.rank:
+    elif isinstance(over, Strided) and over.rank:
         _for_rows(self, node, over)
     else:
         raise NoLoopError("a loop over what is neither a range nor an array")
@@ -126,7 +126,7 @@ def _for_range(self: Statements, node: ast.For, over: Counted) -> None:
         self.text.add(f"if (!({ends[0].text} {sign} {ends[1].text})) return LOOP_NO_ROUND;")
     move = f"{counter} += {step}" if step > 0 else f"{counter} -= {-step}"
     head = f"for (int64 {counter} = {ends[0].text}; {counter} {sign} {ends[1].text}; {move})"
-    self.loop(Loop(node, head, begin))
+    self.loop(InnerLoop(node, head, begin))
 
 
 def _counter(node: ast.For) -> str:
@@ -140,7 +140,7 @@ def _fixed(self: Statements, size: Size) -> Size:
     return size
 
 
-def _for_rows(self: Statements, node: ast.For, over: Region) -> None:
+def _for_rows(self: Statements, node: ast.For, over: Strided) -> None:
     if over.pointer in self.text.declared or over.base in self.text.declared:
         raise NoLoopError("a loop over the rows of what a name holds that may change")
     counter = self.text.fresh("row_")
@@ -156,7 +156,7 @@ def _for_rows(self: Statements, node: ast.For, over: Region) -> None:
         self.assign(node.target, self.loaded(self.indexing.index(whole, [number])))
 
     head = f"for (int64 {counter} = 0; {counter} < {size.text}; ++{counter})"
-    self.loop(Loop(node, head, begin))
+    self.loop(InnerLoop(node, head, begin))
 
 
 def _while(self: Statements, node: ast.While) -> None:
@@ -170,7 +170,7 @@ def _while(self: Statements, node: ast.While) -> None:
             self.around[-1].left.append(dict(self.env))
             self.text.add(f"if (!{test.text}) break;")
 
-    self.loop(Loop(node, "for (;;)", begin))
+    self.loop(InnerLoop(node, "for (;;)", begin))
 
 
 def _break(self: Statements, node: ast.stmt) -> None:

@@ -24,8 +24,8 @@ from opweave.compiler.loops.values import (
     Elements,
     NoLoopError,
     Number,
-    Region,
     Size,
+    Strided,
 )
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
@@ -42,7 +42,7 @@ class Storing(Applied):
         super().__init__(text, numbers)
         self.temporary: set[str] = set()
 
-    def store(self, target: Region, value: Computed) -> None:
+    def store(self, target: Strided, value: Computed) -> None:
         """Assign to the elements of an array; what is read is read before anything is written."""
         if isinstance(value, Number):
             text = self.converted(value, target.dtype)
@@ -60,7 +60,7 @@ class Storing(Applied):
 
         self.each(target.sizes, put)
 
-    def _onto(self, target: Region, value: Array) -> Callable[[Sequence[str]], list[str]]:
+    def _onto(self, target: Strided, value: Array) -> Callable[[Sequence[str]], list[str]]:
         """Which places of a value are read for those of a target."""
         if value.rank > target.rank:
             raise NoLoopError("an assignment of more dimensions than there are")
@@ -73,7 +73,7 @@ class Storing(Applied):
         lead = target.rank - value.rank
         return lambda places: along(places[lead:], factors)
 
-    def put_at(self, target: Region, places: Sequence[str], text: str) -> None:
+    def put_at(self, target: Strided, places: Sequence[str], text: str) -> None:
         self.text.add(f"store({target.at(places)}, {text});")
 
     def each(self, sizes: Sequence[Size], body: Callable[[Sequence[str]], None]) -> None:
@@ -102,7 +102,7 @@ class Storing(Applied):
             else:
                 self.nested(heads[1:], body)
 
-    def _disturbs(self, target: Region, read: Region) -> bool:
+    def _disturbs(self, target: Strided, read: Strided) -> bool:
         """Whether a read may find what was written for another element."""
         if read.base != target.base:
             return False
@@ -111,11 +111,11 @@ class Storing(Applied):
             return False
         return not self.are_apart(target, read)
 
-    def are_apart(self, a: Region, b: Region) -> bool:
+    def are_apart(self, a: Strided, b: Strided) -> bool:
         """Whether two views of an array are known to share no element."""
         raise NotImplementedError
 
-    def apart(self, value: Array) -> Region:
+    def apart(self, value: Array) -> Strided:
         """A value in memory of its own."""
         room = self.room()
         made = self.view_in(room, value.dtype, value.sizes)
@@ -126,7 +126,7 @@ class Storing(Applied):
         self.each(value.sizes, put)
         return made
 
-    def copied(self, region: Region) -> Elements:
+    def copied(self, region: Strided) -> Elements:
         """The elements of a region, as an array that nobody else has."""
         return Elements(
             region.dtype, region.sizes, lambda places: self.element(region, places), (region,)
@@ -136,14 +136,14 @@ class Storing(Applied):
         """Memory that is there as long as the loop runs."""
         return self.text.variable("LoopRoom", self.text.fresh("room"))
 
-    def view_in(self, room: str, dtype: DType, sizes: Sequence[Size]) -> Region:
+    def view_in(self, room: str, dtype: DType, sizes: Sequence[Size]) -> Strided:
         """An array in a room, of which nobody reads what it had."""
         base = self.text.fresh("t")
         self.temporary.add(base)
         counted = " * ".join(s.factor for s in sizes if not s.is_one) or "1"
         self.text.add(f"{dtype.storage}* const {base} = {room}.of<{dtype.storage}>({counted});")
         self.numbers.fault(f"{base} == 0", "LOOP_NO_MEMORY")
-        return Region(base, dtype, base, tuple(sizes), dense_strides(sizes))
+        return Strided(base, dtype, base, tuple(sizes), dense_strides(sizes))
 
     def reduced(self, name: str, operand: Array, **attrs: Any) -> Number:
         """A reduction of all elements of a row, by the plan that every row has on the host."""

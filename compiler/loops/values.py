@@ -118,7 +118,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Region:
+class Strided:
     """Elements of an array as they lie in memory.
 
     Attributes:
@@ -165,19 +165,19 @@ class Elements:
     dtype: DType
     sizes: tuple[Size, ...]
     element: Callable[[Sequence[str]], str]
-    reads: tuple[Region, ...] = ()
+    reads: tuple[Strided, ...] = ()
 
     @property
     def rank(self) -> int:
         return len(self.sizes)
 
 
-Array = Region | Elements
-Computed = Number | Region | Elements
+Array = Strided | Elements
+Computed = Number | Strided | Elements
 
 
 @dataclass(frozen=True)
-class Constant:
+class Unchanging:
     """What stays the same and is no number of the loop: a module, a function, None, a text."""
 
     value: Any
@@ -204,7 +204,7 @@ class Mixed:
     """A float of Python or of NumPy, where nothing says which."""
 
 
-Held = Number | Region | Elements | Constant | Several | Counted | Mixed
+Held = Number | Strided | Elements | Unchanging | Several | Counted | Mixed
 
 
 def same_kind(a: Held, b: Held) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any, Protocol
 
 from opweave.compiler.arrays.interface import Alias, TracerLike
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value
+from opweave.opcodes.cached import cached_property
 
 # What is static of an array, by its name and itself.
 Describe = Callable[[str, Any], Any]

@@ -12,7 +12,7 @@ import numpy as np
 
 from opweave.compiler.loops.given import (
     LARGEST_GIVEN,
-    Lowered,
+    LoweredLoop,
     Parameter,
     Result,
     checked,
@@ -57,7 +57,7 @@ class HostLoop:
         holds: whether what it read of globals and modules is what it was.
     """
 
-    def __init__(self, lowered: Lowered):
+    def __init__(self, lowered: LoweredLoop):
         self.lowered = lowered
         binary = builder().build_plain(lowered.source)
         self._library = load_library(binary.payload)

@@ -136,6 +136,7 @@ def test_twelve_unrolled_steps_of_logistic_regression_need_five_binaries_at_most
 
 
 @pytest.mark.host
+@pytest.mark.usefixtures("loops_of_python")
 def test_a_program_compiles_each_kind_of_kernel_once(tmp_path, monkeypatch):
     made = build.BinaryBuilder(DiskCache(tmp_path, 1 << 30))
     for module in (build, launcher):
