@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
@@ -11,7 +12,6 @@ import numpy as np
 
 from opweave._loops.rolled import MOST_KINDS, Rolled
 from opweave.compiler.ir.pace import ROLLED
-from opweave.compiler.loops.values import NoLoopError
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
 
@@ -28,7 +28,8 @@ class Loops:
 
     def __init__(self, given: Callable[..., Any], options: Options):
         self._given = given
-        self._is_open = options.fused and not options.toggles and not options.fast
+        asked = options.toggles or options.structure or options.fast
+        self._is_open = options.fused and not asked
         self._first: Rolled | None = None
         self._asked = False
         self._was: tuple[Any, ...] = (None, None, None)
@@ -45,7 +46,7 @@ class Loops:
             if type(self._given) is FunctionType:
                 try:
                     self._first = Rolled(self._given)
-                except NoLoopError:
+                except Exception:  # Python runs it, whatever is wrong
                     self._first = None
         return self._first is not None
 
@@ -63,7 +64,9 @@ class Loops:
     def learned(self, kinds: Any, args: Any, kwargs: Any) -> bool:
         """Whether C runs loops of a call, which is run on copies where that is not known."""
         if kinds not in self.known:
-            self.run(kinds, *copy.deepcopy((args, kwargs)))
+            with suppress(Exception):  # the call itself raises it, if it is the function's
+                self.run(kinds, *copy.deepcopy((args, kwargs)))
+            self.known.setdefault(kinds, None)
         return self.runs(kinds)
 
     def runner(self, kinds: Any) -> Callable[..., Any]:

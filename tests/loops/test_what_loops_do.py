@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -408,14 +409,6 @@ def test_threads_run_the_same_loop():
         np.testing.assert_allclose(one, expected)
 
 
-def test_a_first_call_under_an_errstate_that_raises_is_numpys():
-    fused = ow.fuse(programs.forward)
-    L, b = np.tril(square(9)), row(9)
-    L[4, 4] = 0
-    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
-        fused(L, np.zeros(9), b)
-
-
 # ---- as a fused function
 
 
@@ -467,3 +460,37 @@ def test_rows_are_summed_by_the_plan_of_every_row(count):
     run(x, found)
     assert run.ran
     assert found[0] == ow.fuse(lambda x: np.sum(x * x))(x)
+
+
+def network(x):
+    return [np.tanh(np.cumsum(x[::-1], axis=0) + k).sum(axis=0) for k in range(14)]
+
+
+def raises_late(x):
+    for k in range(20):
+        x += k
+        x[-1] = x[k]
+
+
+@pytest.mark.parametrize("function", [network, raises_late])
+def test_a_whole_of_many_kernels_that_c_cannot_run_stays_a_whole_or_raises(function):
+    fused = ow.fuse(function)
+    x = square(6) if function is network else row(9)
+    for _ in range(2):
+        expected, found = called(function, (x,)), called(fused, (x,))
+        assert is_same(expected[1], found[1], exactly=False)
+        if function is raises_late:
+            assert issubclass(found[0][0], expected[0][0])
+        else:
+            assert is_same(expected[0], found[0], exactly=False)
+    if function is network:
+        assert fused.prepared_calls.is_known
+        assert "C runs" not in fused.explain(x).text
+
+
+def test_learning_under_an_errstate_that_raises_ends():
+    fused = ow.fuse(network)
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fused(square(6))
+    assert fused.prepared_calls.is_known
