@@ -16,7 +16,7 @@ def exactly(values: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(
         (v.dtype, v.shape, v.strides, v.flags.num)
         if (kind := type(v)) is np.ndarray
-        else kind if kind in BY_TYPE or isinstance(v, np.generic) else (id(v), kind)
+        else kind if kind in BY_TYPE or isinstance(v, np.generic) else (v if kind is str else id(v), kind)
         for v in values.values()
     )  # fmt: skip
 
@@ -25,7 +25,7 @@ def kinds_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
     """What of the values of names a loop in C depends on.
 
     Of arrays: dtype, rank, which axes lie side by side, which extents are equal, and whether they
-    may be written to.  Of numbers the type, of all else which object it is.
+    may be written to.  Of numbers the type, of texts the text, of all else which object it is.
     """
     extents: dict[int, int] = {1: -1}
     return tuple((name, _kind(value, extents)) for name, value in values.items())
@@ -40,7 +40,7 @@ def _kind(value: Any, extents: dict[int, int]) -> Any:
         return value.dtype, equal, sides, is_served(value), flags.writeable
     if kind in BY_TYPE or isinstance(value, np.generic):
         return kind
-    return id(value), kind
+    return value if kind is str else id(value), kind
 
 
 def is_served(value: np.ndarray[Any, Any]) -> bool:

@@ -52,8 +52,9 @@ def code_of(tree: ast.FunctionDef, function: FunctionType) -> CodeType:
     free = function.__code__.co_freevars
     body: list[ast.stmt] = [tree]
     if free:
-        names = ast.arguments([], [ast.arg(n) for n in free], None, [], [], None, [])
-        body = [ast.FunctionDef("outside", names, [tree], [], None)]
+        body = ast.parse(f"def outside({', '.join(free)}): pass").body
+        assert isinstance(body[0], ast.FunctionDef)
+        body[0].body = [tree]
     module = ast.fix_missing_locations(ast.Module(body, []))
     found: CodeType = compile(module, function.__code__.co_filename, "exec", dont_inherit=True)
     return next(c for c in _within(found) if _is_code_of(c, tree))
