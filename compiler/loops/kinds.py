@@ -13,12 +13,16 @@ BY_TYPE = frozenset((bool, int, float))
 
 def exactly(values: Mapping[str, Any]) -> tuple[Any, ...]:
     """A key of calls that are served alike, found fast: more than ``kinds_of`` asks for."""
-    return tuple(
-        (v.dtype, v.shape, v.strides, v.flags.num)
-        if (kind := type(v)) is np.ndarray
-        else kind if kind in BY_TYPE or isinstance(v, np.generic) else (v if kind is str else id(v), kind)
-        for v in values.values()
-    )  # fmt: skip
+    return tuple(map(_exact, values.values()))
+
+
+def _exact(value: Any) -> Any:
+    kind = type(value)
+    if kind is np.ndarray:
+        return value.dtype, value.shape, value.strides, value.flags.num
+    if kind in BY_TYPE or isinstance(value, np.generic):
+        return kind
+    return value if kind is str else id(value), kind
 
 
 def kinds_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
