@@ -122,6 +122,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         r"WHOLE <= 16|\(WHOLE < 16, true\)",
         "No chunk has a larger power of two in it than 16 bytes.",
     ),
+    (r"kernel\.untouched", "It writes what is there already: the same elements."),
     (r"inside > N", "A whole chunk, element by element: the same elements."),
     (
         r"for \(int l = 0; l < N; \+\+l\)` -> `for \(int l = 0; l <= N",

@@ -53,6 +53,19 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "compiler/test_undecided.py": {
         "test_a_bound_of_clip_beyond_the_type_bounds_nothing": diagonal("low", "high", "dtype"),
     },
+    "loops/test_loops_in_c.py": {
+        "test_a_loop_does_what_python_does": every(2),
+    },
+    "loops/test_once_wrong.py": {
+        "test_it_does_what_python_does": every(3),
+    },
+    "loops/test_random_programs.py": {
+        "test_a_random_program_does_in_c_what_it_does_in_python": every(8),
+    },
+    "loops/test_what_loops_do.py": {
+        "test_rows_are_summed_by_the_plan_of_every_row": every(3),
+        "test_what_c_does_not_run_python_does": every(3),
+    },
     "docs/test_gallery.py": {
         "test_a_program_gives_numpys_answer_in_as_many_kernels": every(3),
         "test_a_program_keeps_its_bound": diagonal("target",
@@ -136,6 +149,10 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_what_a_function_changes_is_changed_at_each_call": every(2),
         "test_what_an_object_holds_is_read_at_each_call": diagonal("kind", "called",
             "change", most=8).also("Layer-a captured partial-element"),
+    },
+    "parts/test_short_left_to_numpy.py": {
+        "test_a_call_has_the_same_bits_each_time_whatever_came_before": every(3),
+        "test_an_unfused_function_is_left_to_numpy_alike": every(2),
     },
     "parts/test_parts.py": {
         "test_a_function_in_parts_does_what_it_does": every(4).also("stack",
