@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
-from opweave.compiler.ir.pace import ROLLED, mean_seconds
+from opweave.compiler.ir.pace import WHOLE_ROLLED, WRITING_ROLLED, mean_seconds
 from opweave.compiler.ir.values import Extents, Where
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import Specialised
@@ -67,7 +67,7 @@ def check_rounds(found: Specialised, name: str) -> None:
     if kernels < MANY_KERNELS:
         return
     seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
-    if seconds < ROLLED:
+    if seconds < (WRITING_ROLLED if found.variant.graph.written else WHOLE_ROLLED):
         error = RoundsError(f"{name}: {kernels} kernels of short operations")
         error.mean_seconds = seconds
         raise error

@@ -20,6 +20,9 @@ FMA = 0.05e-9
 IN_PARTS = 200e-6
 # Loops whose operations take NumPy less than this run in C on one core; others in parts, on all.
 ROLLED = 2e-3
+# Likewise of a whole, whose kernels join more lines than a loop does, and run on all cores: one
+# that writes to arguments, and any other (where they were even on two cores).
+WRITING_ROLLED, WHOLE_ROLLED = 100e-6, 20e-6
 
 
 # What moves elements, which NumPy often does in place, or not at all.
