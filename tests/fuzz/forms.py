@@ -302,7 +302,11 @@ WEIGHTS = {
 
 def drawn_names() -> tuple[list[str], np.ndarray[Any, Any]]:
     """Names of all operators and calls, and how likely each is; new operators come by themselves."""
-    rows = {n: row for n, row in OPERATORS.items() if not row.tables and not row.notes_faults}
+    rows = {
+        n: row
+        for n, row in OPERATORS.items()
+        if not row.tables and not row.notes_faults and n != "whole_quotient"  # of places alone
+    }
     names = [*rows, *CALLED]
     weights = [WEIGHTS.get(row.kind, 1.0) for row in rows.values()] + [1.5] * len(CALLED)
     total = np.asarray(weights)
