@@ -288,6 +288,7 @@ def test_every_operator_may_be_drawn_and_new_ones_too():
 
     # those are made by transpose, squeeze, indexing, zeros_like, roll and the like
     places = {n for n, row in OPERATORS.items() if row.tables} | {"index", "coordinate"}
+    places |= {"whole_quotient"}
     assert set(OPERATORS) - drawn == {"view", "slice", "full"} | places
     assert forms.function(OPERATORS["twice"]) == "ow.opcodes.twice"
 
