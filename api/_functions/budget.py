@@ -85,7 +85,7 @@ def warn_of_limit(name: str, error: RecompileError) -> None:
         f"{name} was {error}. Calls like this one run in parts from now on; pass what differs as "
         "an array, or as a number whose value is not asked for",
         OpweaveWarning,
-        stacklevel=8,  # the line that calls
+        stacklevel=7,  # the line that calls
     )
 
 

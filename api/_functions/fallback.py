@@ -13,7 +13,7 @@ from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import ByNumPy, Pace, alike, keep, size_class, text_of
-from opweave._loops.rolling import Loops
+from opweave._loops.rolling import Loops, NotRolled
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.written import has_written
 from opweave.opcodes.errors import (
@@ -36,7 +36,7 @@ class Fallback:
     """What becomes of calls that cannot be prepared.
 
     Attributes:
-        told: reasons to run by NumPy that were warned of.
+        told: reasons that were warned of.
     """
 
     def __init__(self, given: Callable[..., Any], preparing: Preparing, parts: Parts):
@@ -47,7 +47,6 @@ class Fallback:
         self._parts = parts
         self._pace = Pace(preparing)
         self._plain: dict[Any, tuple[str, Any, bool]] = {}  # calls that NumPy runs, and why
-        self._warned = self._told_of_costs = False
         self.told: set[Any] = set()
         self.loops = Loops(given, preparing.options)
         self.whole: Callable[..., Any] = given  # runs a call as any other
@@ -59,7 +58,7 @@ class Fallback:
         self._pace = Pace(self._preparing)
         self._plain.clear()
         self.loops.clear()
-        self._warned = False
+        self.told.discard(RecompileError)
 
     def prepare_or_not(self, call: Call) -> Ready | None:
         """Prepare a call; None where the function has to run in parts.
@@ -70,7 +69,7 @@ class Fallback:
         if self._preparing.options.fullgraph:
             return self._prepare_whole(call)
         reasons = self._parts.reasons
-        if self.loops.runs(kinds := self._parts.kinds(call)):
+        if self.loops.runs(kinds := self._by_size(call)):
             raise ByNumPy("", again=True, rolled=kinds)
         try:
             if self._plain and (told := self.left_to_numpy(call)) is not None:
@@ -93,14 +92,15 @@ class Fallback:
         Behind a write an error is no reason against parts, where what comes before is written.
         """
         if self._is_for_c(call, error):
-            learns, kinds = isinstance(error, RoundsError), self._parts.kinds(call)
             assert isinstance(error, OpweaveError)
-            why = "" if learns else self._pace.why_numpy(call, error)
-            raise ByNumPy(why, rolled=kinds, learns=learns) from None
+            learns = call.arrays if isinstance(error, RoundsError) else None
+            why = self._pace.why_numpy(call, error) if learns is None else ""
+            raise ByNumPy(why, rolled=self._by_size(call), learns=learns) from None
         is_refusal = isinstance(error, BREAKS)
         if isinstance(error, RecompileError):
             self._without_parts(call, error)
-            self._warn_of_limit(error)
+            if self._is_news(RecompileError):
+                warn_of_limit(self._signature.name, error)
         elif not is_refusal and has_written(error):
             self._without_parts(call, error)
         elif isinstance(error, OpweaveError):
@@ -119,7 +119,11 @@ class Fallback:
 
     def _may_roll(self, call: Call) -> bool:
         """Whether C may run a call's loops, as far as is known."""
-        return not is_on_gpu(call) and self.loops.may_run(self._parts.kinds(call))
+        return not is_on_gpu(call) and self.loops.may_run(self._by_size(call))
+
+    def _by_size(self, call: Call) -> Any:
+        """What is alike of calls whose loops run alike: longer arrays may take another way."""
+        return self._parts.kinds(call), size_class(call)
 
     def _prepare_whole(self, call: Call) -> Ready:
         """Prepare a call; an error of code in C that was given a stand-in becomes a refusal.
@@ -153,7 +157,7 @@ class Fallback:
         if error is None and is_hopeless and reasons:
             error = next(reversed(reasons.values()))
         if error is None:
-            return (kinds, size_class(call)) in self._parts.too_long
+            return self._by_size(call) in self._parts.too_long
         why = self._pace.why_numpy(call, error)
         if why and is_hopeless:
             raise self._short(call, why, error)
@@ -165,7 +169,7 @@ class Fallback:
         Raises:
             ByNumPy: its operations are so short that NumPy is done before they are noted.
         """
-        kind = self._parts.kinds(call), size_class(call)
+        kind = self._by_size(call)
         if why := self._pace.why_numpy(call, error):
             raise self._by_numpy(call, why, "rounds", kind) from None
         keep(self._parts.too_long, kind, without_frames(error))
@@ -195,7 +199,10 @@ class Fallback:
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
             if why := self._pace.why_numpy(call, error):
                 raise self._short(call, why, error) from None
-        self._warn_of_costs(error)
+        if isinstance(error, TooLongError):
+            self._parts.by_rounds = True  # its loops run round by round from now on
+            if self._is_news(TooLongError):
+                warn(f"{error}. It runs in parts; fullgraph=True compiles all of them")
         if "breaks" in environment.logs():
             print(f"opweave: {self._signature.name} runs in parts: {error}", file=sys.stderr)
 
@@ -213,19 +220,11 @@ class Fallback:
         keep(self._plain, key or self._parts.kinds(call), (why, once, exact))
         return ByNumPy(why, once)
 
-    def _warn_of_limit(self, error: RecompileError) -> None:
-        """Once for a function: the calls go on."""
-        if not self._warned:
-            self._warned = True
-            warn_of_limit(self._signature.name, error)
-
-    def _warn_of_costs(self, error: OpweaveError) -> None:
-        """Once for a function; its loops run round by round from now on."""
-        if isinstance(error, TooLongError):
-            self._parts.by_rounds = True
-            if not self._told_of_costs:
-                self._told_of_costs = True
-                warn(f"{error}. It runs in parts; fullgraph=True compiles all of them")
+    def _is_news(self, reason: Any) -> bool:
+        """Whether nobody was told of something: that happens once for a function."""
+        told = len(self.told)
+        self.told.add(reason)
+        return len(self.told) > told
 
     def instead(self, call: Call, out: Any, why: Unwritten) -> Any:
         """Run a call that kernels may not run, or have failed in: line by line, as NumPy does.
@@ -250,43 +249,49 @@ class Fallback:
         return ran.returned if out is None else packed_into(out, ran.returned)
 
     def explained(self, call: Call, why: OpweaveError, args: Any, kwargs: Any) -> Any:
-        """The explanation of a call that is no whole: it is run once, in parts or a copy in C."""
+        """The explanation of a call that is no whole: it is run once."""
         from opweave._programs.explain import explain_numpy, explain_parts
         from opweave._programs.notes import notes_of
 
         if self._is_for_c(call, why):
-            self.loops.learned(self._parts.kinds(call), args, kwargs)
-            if (found := self.elsewhere(call)) is not None or isinstance(why, RoundsError):
-                return found
+            self.loops.looked_at(self._by_size(call), call.arrays, args, kwargs)
+            if (told := self.elsewhere(call)) is not None or isinstance(why, RoundsError):
+                return told
         why = without_frames(why)
         if numpys := self._pace.why_numpy(call, why):
-            return explain_numpy(self._signature.name, numpys)
+            return explain_numpy(self._signature.name, numpys).with_notes(self.loop_notes(call))
         ran = self._parts.run(call)
         found = explain_parts(self._signature.name, ran, why)
-        return found.with_notes([n for t in self._parts.traces(ran) for n in notes_of(t)])
+        notes = [n for t in self._parts.traces(ran) for n in notes_of(t)]
+        return found.with_notes(notes + self.loop_notes(call))
+
+    def loop_notes(self, call: Call) -> list[str]:
+        """Why C does not run loops of a call, where it was looked at."""
+        return self.loops.notes(self._by_size(call))
 
     def elsewhere(self, call: Call) -> Any:
         """The explanation of a call that is known to run by NumPy, or its loops by C."""
         from opweave._programs.explain import explain_loops, explain_numpy
 
-        kinds, name = self._parts.kinds(call), self._signature.name
+        kinds, name = self._by_size(call), self._signature.name
         if (told := self.left_to_numpy(call)) is not None:
             return explain_numpy(name, told[0])
-        if not self.loops.runs(kinds) or (found := self.loops.known[kinds]) is None:
-            return None
-        return explain_loops(name, found.in_c, found.left)
+        found = self.loops.known.get(kinds) if self.loops.runs(kinds) else None
+        return None if found is None else explain_loops(name, found.in_c, found.left)
 
-    def plainly(self, args: Any, kwargs: Any, out: Any, told: ByNumPy | None) -> Any:
+    def plainly(self, args: Any, kwargs: Any, out: Any, told: ByNumPy) -> Any:
         """Run the user's own function, by NumPy; see ``ByNumPy``."""
-        told = told or ByNumPy("")
-        if told.learns and not self.loops.learned(told.rolled, args, kwargs):
-            return self.whole(args, kwargs, out)
+        if told.learns is not None:
+            try:
+                result = self.loops.learned(told.rolled, told.learns, args, kwargs)
+            except NotRolled:
+                return self.whole(args, kwargs, out)
+            return result if out is None else packed_into(out, result)
         run = self.given if told.rolled is None else self.loops.runner(told.rolled)
         if told.again:
             self._preparing.calls.leave(run, args, kwargs, told.exact)
         result, why = run(*args, **kwargs), str(told)
-        if why and told.once not in self.told and not self.loops.runs(told.rolled):
-            self.told.add(told.once)
+        if why and not self.loops.runs(told.rolled) and self._is_news(told.once):
             warnings.warn(
                 f"{self._signature.name} runs by NumPy, not fused: {why}",
                 OpweaveWarning,

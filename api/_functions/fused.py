@@ -234,7 +234,8 @@ class Fused(LikeGiven):
                 raise
             if (found := self.fallback.explained(call, error, args, kwargs)) is not None:
                 return found
-        return explain(program, call).with_notes(notes_of(program.variant.trace))
+        notes = notes_of(program.variant.trace) + self.fallback.loop_notes(call)
+        return explain(program, call).with_notes(notes)
 
     @folded
     def check(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:

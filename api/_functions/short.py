@@ -6,7 +6,7 @@ never from a clock or from what an earlier call took.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from functools import cache
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
@@ -52,7 +52,7 @@ class ByNumPy(Exception):
         again: so do all calls like this one, as an earlier one did.
         exact: those with the same numbers.
         rolled: the kinds of a call whose loops C may run; it is told of if none does.
-        learns: whether C does is learned on copies; if not, the call is a whole.
+        learns: the arrays of a call that learns whether C does; if not, the call is a whole.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ByNumPy(Exception):
         exact: bool = False,
         again: bool = False,
         rolled: Any = None,
-        learns: bool = False,
+        learns: Sequence[Any] | None = None,
     ):
         super().__init__(why)
         self.once = why if once is None else once

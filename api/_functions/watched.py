@@ -16,6 +16,7 @@ import numpy as np
 from opweave._functions.calls import Ready
 from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
+from opweave._functions.short import ByNumPy
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.passes.alarms import overflows
@@ -64,7 +65,7 @@ class Watched:
             )
         results = self._results(call)
         if results is None:
-            return self.fused.fallback.plainly(args, kwargs, out, None)
+            return self.fused.fallback.plainly(args, kwargs, out, ByNumPy(""))
         structure, leaves = results
         return packed(structure, leaves if out is None else copied_into(out, leaves))
 

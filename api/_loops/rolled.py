@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.loops.given import read_in, stored_in
 from opweave.compiler.loops.kinds import exactly, kinds_of
 from opweave.compiler.loops.lowering import Lowering
-from opweave.compiler.loops.source import code_of, tree_of
+from opweave.compiler.loops.source import code_of, read_in, stored_in, tree_of
 from opweave.compiler.loops.values import EitherError, NoLoopError
 from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.host.loops import HostLoop, NotServedError
@@ -165,9 +164,10 @@ class Rolled:
             return self
         made = Rolled(self.function, self.but | {place_of(s.node) for s in refused})
         made.left = [(s.node.lineno, s.left) for s in refused]
-        known = {place_of(s.node): s._known for s in self.sites}
+        before = {place_of(s.node): s for s in self.sites}
         for site in made.sites:
-            site._known = known[place_of(site.node)]
+            found = before[place_of(site.node)]
+            site._known, site._held = found._known, found._held  # whose ids are keys of it
         return made
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import FunctionType
@@ -15,15 +14,17 @@ from opweave.compiler.ir.pace import ROLLED
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
 
-# What NumPy may do of errors of floating point that C does not look for.
-QUIET = frozenset(("warn", "ignore"))
+
+class NotRolled(Exception):
+    """C runs no loop of a call; its arrays hold what they held before."""
 
 
 class Loops:
-    """What becomes of a function's loops, by the kinds of its calls.
+    """What becomes of a function's loops, by the kinds and sizes of its calls.
 
     Attributes:
         known: of calls that were rolled, how they run; None where no loop could be.
+        reasons: of those, the lines of their loops, and why each is left to Python.
     """
 
     def __init__(self, given: Callable[..., Any], options: Options):
@@ -32,11 +33,13 @@ class Loops:
         self._is_open = options.fused and not asked
         self._first: Rolled | None = None
         self._asked = False
-        self._was: tuple[Any, ...] = (None, None, None)
+        self._was = _definition(given)
         self.known: dict[Any, Rolled | None] = {}
+        self.reasons: dict[Any, list[tuple[int, str]]] = {}
 
     def clear(self) -> None:
         self.known.clear()
+        self.reasons.clear()
         self._asked, self._first = False, None
 
     def has_any(self) -> bool:
@@ -61,13 +64,46 @@ class Loops:
         """Whether it is known that C runs loops of calls of some kinds."""
         return self.known.get(kinds) is not None and config.loops
 
-    def learned(self, kinds: Any, args: Any, kwargs: Any) -> bool:
-        """Whether C runs loops of a call, which is run on copies where that is not known."""
-        if kinds not in self.known:
-            with suppress(Exception):  # the call itself raises it, if it is the function's
-                self.run(kinds, *copy.deepcopy((args, kwargs)))
-            self.known.setdefault(kinds, None)
-        return self.runs(kinds)
+    def learned(self, kinds: Any, arrays: Sequence[Any], args: Any, kwargs: Any) -> Any:
+        """Run a call of which it is not known whether C runs its loops.
+
+        Args:
+            arrays: all that it may write to.
+
+        Raises:
+            NotRolled: C runs none.
+        """
+        if kinds in self.known and not self.runs(kinds):
+            raise NotRolled
+        put_back = remembered(arrays)
+        try:
+            result = self.run(kinds, args, kwargs)
+        except Exception:
+            if self.runs(kinds):
+                raise
+            put_back()
+            raise NotRolled from None  # the call itself raises it, if it is the function's
+        if not self.runs(kinds):
+            put_back()
+            raise NotRolled
+        return result
+
+    def looked_at(self, kinds: Any, arrays: Sequence[Any], args: Any, kwargs: Any) -> None:
+        """Run a call only to see which of its loops C runs; arrays hold afterwards what they did.
+
+        What the function raises is left to the call itself.
+        """
+        if kinds in self.known:
+            return
+        put_back = remembered(arrays)
+        with suppress(Exception):
+            self.run(kinds, args, kwargs)
+        put_back()
+
+    def notes(self, kinds: Any) -> list[str]:
+        """Why C does not run loops of calls of some kinds."""
+        left = self.reasons.get(kinds, ()) if self.known.get(kinds) is None else ()
+        return [f"C does not run the loop at line {line}: {why}" for line, why in left]
 
     def runner(self, kinds: Any) -> Callable[..., Any]:
         """What runs a call of some kinds."""
@@ -79,8 +115,6 @@ class Loops:
         found = self.known.get(kinds)
         if found is not None:
             return found(*args, **kwargs)
-        if not QUIET.issuperset(np.geterr().values()):  # C raises none of them
-            return self._given(*args, **kwargs)
         assert isinstance(self._given, FunctionType)
         rolled = Rolled(self._given)
         try:
@@ -88,12 +122,13 @@ class Loops:
         finally:
             if len(self.known) >= MOST_KINDS:
                 self.known.clear()
+                self.reasons.clear()
             self.known[kinds] = rolled.settled() if rolled.ran else None
+            self.reasons[kinds] = [(s.node.lineno, s.left) for s in rolled.sites if s.left]
 
     def _look(self) -> None:
         """Forget all where the function is not what it was."""
-        given = self._given
-        now = given.__code__, given.__defaults__, given.__kwdefaults__
+        now = _definition(self._given)
         if any(a is not b for a, b in zip(now, self._was, strict=True)):
             self.clear()
             self._was = now
@@ -123,3 +158,20 @@ class Loops:
                 found = trace.tb_lineno
             trace = trace.tb_next
         return found in lines
+
+
+def _definition(given: Any) -> tuple[Any, ...]:
+    """What a function is; an object that is called has none of it."""
+    return tuple(getattr(given, n, None) for n in ("__code__", "__defaults__", "__kwdefaults__"))
+
+
+def remembered(arrays: Sequence[Any]) -> Callable[[], None]:
+    """A function that writes to arrays what they hold now."""
+    writable = [a for a in arrays if type(a) is np.ndarray and a.flags.writeable]
+    held = [(array, array.copy()) for array in writable]
+
+    def put_back() -> None:
+        for array, before in held:
+            array[...] = before
+
+    return put_back

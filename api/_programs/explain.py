@@ -42,7 +42,9 @@ class Explanation:
         text: all of it.
         breaks: lines that NumPy or CuPy runs, between fused parts.
         sources: CUDA C of the kernels.
-        notes: what lines do that their author may not have meant, see ``notes.py``.
+        notes: what lines do that their author may not have meant, see ``notes.py``, and why C
+            does not run a loop of Python.
+        loops: C of the loops of Python that C runs; ``sources`` has them, too.
     """
 
     kernels: tuple[str, ...]
@@ -54,6 +56,7 @@ class Explanation:
     breaks: tuple[Break, ...] = ()
     sources: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()
 
     def with_notes(self, notes: Sequence[str]) -> Explanation:
         """The same with notes, which its text ends in."""
@@ -148,7 +151,8 @@ def explain_loops(
         *(f"  the loop at line {line}: {why}" for line, why in left),
     ]
     made = _explained([], _Against.of([]), lines)
-    return replace(made, sources=tuple(source for _, source in loops))
+    sources = tuple(source for _, source in loops)
+    return replace(made, sources=sources, loops=sources)
 
 
 def _explained(

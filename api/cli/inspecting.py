@@ -45,7 +45,15 @@ class Request:
 def inspect(options: Namespace) -> int:
     """Print the source of every kernel, or what was asked for instead."""
     request = requested(options)
-    program = request.lower()
+    try:
+        program = request.lower()
+    except BREAKS:
+        if request.target != "host" or options.shown != "source" or options.json:
+            raise
+        if not (loops := explained(request)[0].loops):
+            raise
+        print("\n".join(highlighted(text, "cuda").rstrip("\n") for text in loops))
+        return 0
     if options.json:
         kernels = [described(kernel, options.shown) for kernel in program.kernels]
         print_json({"function": options.function, "target": program.target, "kernels": kernels})

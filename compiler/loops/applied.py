@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opweave.compiler.codegen.lines import Origin, bind_map
@@ -53,8 +53,7 @@ class Applied:
         operator = OPERATORS[name]
         if operator.notes_faults or operator.mixes or operator.tables or operator.toggles:
             raise NoLoopError(f"{name} inside a loop")
-        given = operator.plain_attrs(attrs)
-        frozen = tuple(sorted({n: given.get(n, v) for n, v in operator.attrs}.items()))
+        frozen = frozen_attrs(operator, attrs)
         types = tuple(map(type_of, operands))
         maybe = any(isinstance(o, Number) and o.maybe for o in operands)
         if maybe and not set(types) <= {F64, BOOL, int, float}:
@@ -191,6 +190,12 @@ class Applied:
                 value = f"{found.text} == 1 ? {size.text} : {found.text}"
                 found = Size.of(self.text.named("int64", value, "n"))
         return found
+
+
+def frozen_attrs(operator: Operator, attrs: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The attributes of a node of an operator, with the defaults of those not given."""
+    given = operator.plain_attrs(attrs)
+    return tuple(sorted({n: given.get(n, v) for n, v in operator.attrs}.items()))
 
 
 def type_of(operand: Held) -> Any:

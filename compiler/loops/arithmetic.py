@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from opweave.compiler.loops.applied import bounds_of, type_of
 from opweave.compiler.loops.numbers import BINARY, COMPARED, SIGNS, literal, zero
-
-# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
 from opweave.compiler.loops.storing import Storing
 from opweave.compiler.loops.values import (
     Computed,

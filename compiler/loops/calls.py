@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from types import FunctionType
 from typing import Any
 
@@ -11,11 +12,10 @@ import numpy as np
 
 from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.arithmetic import as_computed
-from opweave.compiler.loops.expressions import has_effects
 from opweave.compiler.loops.functions import FUNCTIONS, METHODS, of_numpy, with_axes
-from opweave.compiler.loops.given import locals_of, stored_in
+from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.numbers import literal
-from opweave.compiler.loops.source import tree_of
+from opweave.compiler.loops.source import stored_in, tree_of
 from opweave.compiler.loops.statements import DEEPEST, Statements
 from opweave.compiler.loops.values import (
     Elements,
@@ -63,13 +63,38 @@ class LoopCalls(Statements):
         args, keywords = self._arguments(node)
         if not isinstance(function, Unchanging):
             raise NoLoopError("a call of what the loop computes")
-        return _tried(self._call, function.value, args, keywords)
+        return self._call(function.value, args, keywords)
+
+    def is_pure(self, node: ast.Call) -> bool:
+        if any(k.arg in (None, "out") for k in node.keywords):
+            return False
+        if isinstance(node.func, ast.Attribute) and not self._is_outside(node.func.value):
+            return node.func.attr in METHODS and node.func.attr != "fill"
+        if not self._is_outside(node.func):
+            return False
+        function = self.value(node.func)
+        assert isinstance(function, Unchanging)
+        found = function.value
+        if isinstance(found, np.ufunc):
+            return len(node.args) <= found.nin  # what is behind these is out=
+        is_outer = isinstance(getattr(found, "__self__", None), np.ufunc)
+        is_type = isinstance(found, type) and issubclass(found, np.generic)
+        return id(found) in FUNCTIONS or is_outer or is_type
+
+    def _is_outside(self, node: ast.expr) -> bool:
+        """Whether an expression is a name that never changes, or an attribute of such a module."""
+        if isinstance(node, ast.Attribute):
+            return self._is_outside(node.value)
+        if not isinstance(node, ast.Name):
+            return False
+        held = self.env.get(node.id)
+        return isinstance(held, Unchanging) or (held is None and node.id not in self.locals)
 
     def _arguments(
         self, node: ast.Call, owner: Held | None = None
     ) -> tuple[list[Held], dict[str, Held]]:
         """What a call is given, in the order in which Python computes it."""
-        if isinstance(owner, Elements) and has_effects(node):
+        if isinstance(owner, Elements) and self.has_effects(node):
             raise NoLoopError("a method of what is computed, with arguments that change something")
         nodes = [*node.args, *(k.value for k in node.keywords)]
         found = self.in_order(nodes)
@@ -80,7 +105,7 @@ class LoopCalls(Statements):
     def _call(self, function: Any, args: list[Held], keywords: dict[str, Held]) -> Held:
         found = FUNCTIONS.get(id(function))
         if found is not None:
-            return found(self, *args, **keywords)
+            return _tried(found, self, *args, **keywords)
         if isinstance(function, np.ufunc):
             return self._ufunc(function, args, keywords)
         ufunc = getattr(function, "__self__", None)
@@ -214,9 +239,10 @@ class LoopCalls(Statements):
 def _tried(function: Callable[..., Held], *args: Any, **keywords: Any) -> Held:
     """What a row of a table makes of a call; a keyword that it does not know is a refusal."""
     try:
-        return function(*args, **keywords)
+        signature(function).bind(*args, **keywords)
     except TypeError as error:
         raise NoLoopError(str(error)) from None
+    return function(*args, **keywords)
 
 
 def parameters(

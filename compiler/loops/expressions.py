@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar
 
 from opweave.compiler.loops.applied import bounds_of
-
-# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.facts import SizeFacts
 from opweave.compiler.loops.indexing import Indexing, Item, Slice
@@ -83,6 +82,8 @@ class Expressions(Products):
 
     def truth(self, node: ast.expr) -> Number:
         """Whether a condition holds, as a bool."""
+        if isinstance(node, ast.BoolOp):
+            return self.decided(node, self.truth)
         found = self.value(node)
         if isinstance(found, Unchanging):
             if not isinstance(found.value, str | FunctionType | ModuleType | type | None):
@@ -91,6 +92,27 @@ class Expressions(Products):
         if not isinstance(found, Number):
             raise NoLoopError("the truth of an array")
         return self.truth_of(found)
+
+    def decided(self, node: ast.BoolOp, truth: Callable[[ast.expr], Number]) -> Number:
+        """Whether ``and`` or ``or`` holds: the right is computed where the left does not decide.
+
+        Args:
+            truth: whether an operand holds.
+        """
+        decides = isinstance(node.op, ast.Or)
+        first, *rest = node.values
+        found = truth(first)
+        if not rest or found.known is decides:
+            return found
+        if found.known is not None:
+            return self.decided(ast.BoolOp(node.op, rest), truth)
+        name = self.text.variable("bool", self.text.fresh("truth"))
+        self.text.add(f"{name} = {found.text};")
+        with ExitStack() as blocks:
+            for part in rest:
+                blocks.enter_context(self.text.block(f"if ({'!' * decides}{name})"))
+                self.text.add(f"{name} = {truth(part).text};")
+        return Number(bool, name, low=0, high=1)
 
     def loaded(self, view: Strided) -> Held:
         """What an index gives: an element is a number."""
@@ -104,7 +126,7 @@ class Expressions(Products):
         found: list[Held] = []
         for place, node in enumerate(nodes):
             held = self.value(node)
-            if isinstance(held, Elements) and any(map(has_effects, nodes[place + 1 :])):
+            if isinstance(held, Elements) and any(map(self.has_effects, nodes[place + 1 :])):
                 held = self.apart(held)
             found.append(held)
         return found
@@ -134,13 +156,7 @@ class Expressions(Products):
             if isinstance(part, ast.Slice):
                 found.append(self._slice(part))
                 continue
-            item = self.value(part)
-            if isinstance(item, Unchanging) and item.value is None:
-                found.append(None)
-            elif isinstance(item, Number):
-                found.append(item)
-            else:
-                raise NoLoopError("an index that is neither an integer nor a slice")
+            found.append(as_item(self.value(part)))
         return found
 
     def _slice(self, node: ast.Slice) -> Slice:
@@ -153,6 +169,14 @@ class Expressions(Products):
             raise NoLoopError("a slice whose step changes")
         return Slice(start, stop, by)
 
+    def has_effects(self, node: ast.AST) -> bool:
+        """Whether an expression may change an array: by a call that is not known to be pure."""
+        return any(not self.is_pure(n) for n in ast.walk(node) if isinstance(n, ast.Call))
+
+    def is_pure(self, node: ast.Call) -> bool:
+        """Whether a call changes nothing."""
+        raise NotImplementedError
+
     def called(self, node: ast.Call) -> Held:
         """What a call returns."""
         raise NotImplementedError
@@ -162,18 +186,14 @@ class Expressions(Products):
         raise NotImplementedError
 
 
-# Python's functions that change nothing.
-PURE = frozenset(("range", "len", "abs", "min", "max", "float", "int", "bool"))
+def as_item(held: Held) -> Item:
+    """What stands in an index and is no slice.
 
-
-def has_effects(node: ast.AST) -> bool:
-    """Whether an expression may change an array: it calls what may be the user's, or has out=."""
-    return any(not _is_pure(call) for call in ast.walk(node) if isinstance(call, ast.Call))
-
-
-def _is_pure(call: ast.Call) -> bool:
-    if isinstance(call.func, ast.Name):
-        return call.func.id in PURE
-    if not isinstance(call.func, ast.Attribute) or call.func.attr == "fill" or call.keywords:
-        return False
-    return len(call.args) <= 1 or call.func.attr in ("where", "dot", "minimum", "maximum")
+    Raises:
+        NoLoopError: it is neither an integer nor a new axis.
+    """
+    if isinstance(held, Unchanging) and held.value is None:
+        return None
+    if isinstance(held, Number):
+        return held
+    raise NoLoopError("an index that is neither an integer nor a slice")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from opweave.compiler.loops.nodes import extent
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.statements import Statements
 from opweave.compiler.loops.values import (
+    MOST,
     Array,
     Counted,
     Elements,
@@ -112,7 +114,11 @@ def _abs(self: Statements, x: Held) -> Held:
         return literal(abs(value.known))
     if value.type is float:
         return Number(float, self.text.named("double", f"fabs({value.text})"))
-    raise NoLoopError("abs of an integer of Python")
+    x = self.numbers.unary(ast.UAdd, value)
+    negative = self.numbers.unary(ast.USub, x)
+    low = 0 if x.low <= 0 <= x.high else min(abs(x.low), abs(x.high))
+    name = self.text.named("int64", f"{x.text} < 0 ? {negative.text} : {x.text}")
+    return Number(int, name, Size.of(name), low, min(MOST, max(abs(x.low), abs(x.high))))
 
 
 def _float(self: Statements, x: Held) -> Held:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from math import prod
 from types import BuiltinMethodType, FunctionType
 from typing import Any, NamedTuple
@@ -204,23 +202,3 @@ def number_type(value: Any) -> NumberType | None:
 def computed_outside(code: Any, values: Mapping[str, Any]) -> Any:
     """What Python makes of numbers before the loop."""
     return eval(code, {"__builtins__": {}}, dict(values))
-
-
-def stored_in(node: ast.AST) -> set[str]:
-    """The names that a statement assigns to."""
-    return {n.id for n in _names(node) if isinstance(n.ctx, ast.Store)}
-
-
-@cache
-def read_in(node: ast.AST) -> frozenset[str]:
-    """The names that a statement reads, also those that it adds to."""
-    added = {
-        n.target.id
-        for n in ast.walk(node)
-        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
-    }
-    return frozenset({n.id for n in _names(node) if isinstance(n.ctx, ast.Load)} | added)
-
-
-def _names(node: ast.AST) -> Iterator[ast.Name]:
-    return (n for n in ast.walk(node) if isinstance(n, ast.Name))

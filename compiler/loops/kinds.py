@@ -22,7 +22,12 @@ def _exact(value: Any) -> Any:
         return value.dtype, value.shape, value.strides, value.flags.num
     if kind in BY_TYPE or isinstance(value, np.generic):
         return kind
-    return value if kind is str else id(value), kind
+    return _other(value)
+
+
+def _other(value: Any) -> Any:
+    """A key of what is no number and no array: a text, or which object it is."""
+    return value if type(value) is str else id(value), type(value)
 
 
 def kinds_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -44,7 +49,7 @@ def _kind(value: Any, extents: dict[int, int]) -> Any:
         return value.dtype, equal, sides, is_served(value), flags.writeable
     if kind in BY_TYPE or isinstance(value, np.generic):
         return kind
-    return value if kind is str else id(value), kind
+    return _other(value)
 
 
 def is_served(value: np.ndarray[Any, Any]) -> bool:

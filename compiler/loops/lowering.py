@@ -27,10 +27,10 @@ from opweave.compiler.loops.given import (
     locals_of,
     multiplied,
     number_type,
-    stored_in,
     value_of,
 )
 from opweave.compiler.loops.kinds import is_served
+from opweave.compiler.loops.source import stored_in
 from opweave.compiler.loops.values import (
     LONGEST,
     EitherError,

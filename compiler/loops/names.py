@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -174,12 +175,36 @@ class LoopNames(Expressions):
             raise NoLoopError("an assignment of several values at once that are no tuple")
         if any(isinstance(item, Strided | Elements) for item in held.items) and count > 1:
             raise NoLoopError("an assignment of several arrays at once")
-        return [
-            replace(item, text=self.text.named(item.c_type, item.text))
-            if isinstance(item, Number) and item.known is None
-            else item
-            for item in held.items
-        ]
+        return [self.pinned(item) for item in held.items]
+
+    def pinned(self, held: Held) -> Held:
+        """What something is now, whatever is assigned to the names that it was computed from."""
+        if isinstance(held, Number) and held.known is None:
+            maybe = self.text.named("bool", held.maybe) if held.maybe else ""
+            text = self.text.named(held.c_type, held.text)
+            size = None if held.size is None else self.pinned_size(held.size)
+            return replace(held, text=text, size=size, maybe=maybe)
+        if isinstance(held, Strided):
+            sizes = tuple(map(self.pinned_size, held.sizes))
+            pointer = self._pinned_text(f"{held.dtype.storage}* const", held.pointer)
+            strides = tuple(self._pinned_text("const int64", s) for s in held.strides)
+            return replace(held, pointer=pointer, sizes=sizes, strides=strides)
+        return self.apart(held) if isinstance(held, Elements) else held
+
+    def pinned_size(self, size: Size) -> Size:
+        """A sum of names that do not change."""
+        if any(name in self.text.declared for name, _ in size.terms):
+            return Size.of(self.text.named("int64", size.text))
+        return size
+
+    def _pinned_text(self, c_type: str, text: str) -> str:
+        """A constant where a text has variables; arrays of a call and numbers stay as they are."""
+        words = set(re.findall(r"\w+", text))
+        if words.isdisjoint(self.text.declared):
+            return text
+        name = self.text.fresh("v")
+        self.text.add(f"{c_type} {name} = {text};")
+        return name
 
     def target(self, node: ast.Subscript) -> Strided:
         """The part of an array that is assigned to."""

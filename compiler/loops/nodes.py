@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.loops.applied import bounds_of
-
-# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
-from opweave.compiler.loops.expressions import Expressions
+from opweave.compiler.loops.expressions import Expressions, as_item
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.values import (
     EitherError,
@@ -21,6 +19,7 @@ from opweave.compiler.loops.values import (
     Mixed,
     NoLoopError,
     Number,
+    NumberType,
     Several,
     Size,
     Strided,
@@ -84,28 +83,23 @@ def _compare(self: Expressions, node: ast.Compare) -> Held:
 
 
 def _bool(self: Expressions, node: ast.BoolOp) -> Held:
-    """``a and b``: only of truths; what is right is computed where the left does not decide."""
-    decides = isinstance(node.op, ast.Or)
-    first = self.value(node.values[0])
-    if not isinstance(first, Number) or first.type not in (bool, BOOL):
-        raise NoLoopError("and, or of what is no truth")
-    found, maybe = self.truth_of(first), [first.maybe]
-    if found.known is not None and len(node.values) == 2:
-        return first if found.known is decides else self.value(node.values[1])
-    name = self.text.variable("bool", self.text.fresh("truth"))
-    self.text.add(f"{name} = {found.text};")
-    heads = 0
-    for part in node.values[1:]:
-        self.text.add(f"if ({'!' if decides else ''}{name}) {{")
-        heads += 1
-        found_part = self.value(part)
-        if not isinstance(found_part, Number) or found_part.type != first.type:
+    """``a and b`` as a value: of truths that are all Python's, or all NumPy's."""
+    kinds, maybe = set[NumberType](), list[str]()
+
+    def truth(part: ast.expr) -> Number:
+        found = self.value(part)
+        if not isinstance(found, Number) or found.type not in (bool, BOOL):
+            raise NoLoopError("and, or of what is no truth")
+        kinds.add(found.type)
+        maybe.append(found.maybe)
+        if len(kinds) > 1:
             raise NoLoopError("and, or of truths of several types")
-        maybe.append(found_part.maybe)
-        self.text.add(f"{name} = {self.truth_of(found_part).text};")
-    self.text.add("}" * heads)
-    said = " || ".join(filter(None, maybe))
-    return Number(first.type, name, low=0, high=1, maybe=said)
+        return self.truth_of(found)
+
+    found = self.decided(node, truth)
+    if found.known is not None:
+        return found
+    return replace(found, type=kinds.pop(), maybe=" || ".join(filter(None, maybe)))
 
 
 def _choice(self: Expressions, node: ast.IfExp) -> Held:
@@ -139,11 +133,12 @@ def _subscript(self: Expressions, node: ast.Subscript) -> Held:
         array = self.apart(array)
     if not isinstance(array, Strided):
         raise NoLoopError("an index of what is no array")
-    if isinstance(node.slice, ast.Name | ast.Subscript):
-        places = self.value(node.slice)
-        if isinstance(places, Strided | Elements):
-            return self.gathered(array, places)
-    return self.loaded(self.indexing.index(array, self.items(node.slice)))
+    if isinstance(node.slice, ast.Tuple | ast.Slice):
+        return self.loaded(self.indexing.index(array, self.items(node.slice)))
+    place = self.value(node.slice)
+    if isinstance(place, Strided | Elements):
+        return self.gathered(array, place)
+    return self.loaded(self.indexing.index(array, [as_item(place)]))
 
 
 def _attribute(self: Expressions, node: ast.Attribute) -> Held:

@@ -92,7 +92,8 @@ class Products(Arithmetic):
             self.text.add(f"store({own}, {rename(code.text, slots)});")
 
         heads = [(n, end) for n, end in ((i, rows), (k, depth), (j, columns)) if end]
-        self.nested([f"for (int64 {n} = 0; {n} < {end}; ++{n})" for n, end in heads], step)
+        texts = [f"for (int64 {n} = 0; {n} < {end}; ++{n})" for n, end in heads]
+        self.nested(texts, step, are_apart=bool(columns))  # of a vector all rounds add to one
         self.text.add(f"LOOP_TICK({' * '.join(s.factor for s in (*x.sizes, *y.sizes[1:]))});")
 
     def is_small(self, sizes: Sequence[Size]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.names import LoopNames
+from opweave.compiler.loops.source import stored_in
 from opweave.compiler.loops.values import (
     Held,
     Mixed,
@@ -51,8 +52,7 @@ class InnerLoop:
     @property
     def changed(self) -> set[str]:
         """The names that it assigns to."""
-        target = [self.node.target] if isinstance(self.node, ast.For) else []
-        return assigned([*self.node.body, *target])
+        return stored_in(self.node)
 
 
 class Rounds(LoopNames):
@@ -87,7 +87,9 @@ class Rounds(LoopNames):
             if self.live:
                 after.append(self.env)
         self.live = bool(after)
-        self.env = self.joined(after) if after else before
+        changed = {name for nodes in parts for node in nodes for name in stored_in(node)}
+        # of what one branch assigns the other may know the value that it no longer has
+        self.env = self.forgotten(self.joined(after), changed) if after else before
 
     def loop(self, loop: InnerLoop) -> None:
         """Lower the rounds of a loop; where names change their types, the first one apart."""
@@ -221,13 +223,3 @@ def plain(held: Held) -> Held:
     if held.type is bool:
         low, high = 0, 1
     return Number(held.type, held.text, size, low, high)
-
-
-def assigned(nodes: Sequence[ast.AST]) -> set[str]:
-    """The names that statements assign to."""
-    return {
-        n.id
-        for node in nodes
-        for n in ast.walk(node)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from types import CodeType, FunctionType
 from typing import TypeGuard
 
@@ -77,3 +78,23 @@ def same_code(a: CodeType, b: CodeType) -> bool:
         else type(x) is type(y) and repr(x) == repr(y)
         for x, y in zip(a.co_consts, b.co_consts, strict=True)
     )  # fmt: skip
+
+
+def stored_in(node: ast.AST) -> set[str]:
+    """The names that a statement assigns to."""
+    return {n.id for n in _names(node) if isinstance(n.ctx, ast.Store)}
+
+
+@cache
+def read_in(node: ast.AST) -> frozenset[str]:
+    """The names that a statement reads, also those that it adds to."""
+    added = {
+        n.target.id
+        for n in ast.walk(node)
+        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+    }
+    return frozenset({n.id for n in _names(node) if isinstance(n.ctx, ast.Load)} | added)
+
+
+def _names(node: ast.AST) -> Iterator[ast.Name]:
+    return (n for n in ast.walk(node) if isinstance(n, ast.Name))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from opweave.compiler.loops.expressions import has_effects
 from opweave.compiler.loops.nodes import EXPRESSIONS
 from opweave.compiler.loops.rounds import InnerLoop, Rounds
 from opweave.compiler.loops.values import (
@@ -51,13 +49,12 @@ def said(node: ast.stmt) -> str:
 
 def _assign(self: Statements, node: ast.Assign) -> None:
     held = self.value(node.value)
-    if isinstance(held, Elements) and any(map(has_effects, node.targets)):
+    if isinstance(held, Elements) and any(map(self.has_effects, node.targets)):
         held = self.apart(held)
-    named = [target for target in node.targets if isinstance(target, ast.Name)]
-    if len(node.targets) > 1 and isinstance(held, Elements):
-        if named:
+    if len(node.targets) > 1:
+        if isinstance(held, Elements) and any(isinstance(t, ast.Name) for t in node.targets):
             raise NoLoopError("several names for one new array")
-        held = self.apart(held)
+        held = self.pinned(held)
     for target in node.targets:
         self.assign(target, held)
 
@@ -107,7 +104,7 @@ def _for(self: Statements, node: ast.For) -> None:
 def _for_range(self: Statements, node: ast.For, over: Counted) -> None:
     step = over.step
     start, stop = self.indexing.size_of(over.start), self.indexing.size_of(over.stop)
-    ends = [_fixed(self, size) for size in (start, stop)]
+    ends = [self.pinned_size(size) for size in (start, stop)]
     counter = self.text.fresh(_counter(node))
     if step > 0:
         self.facts.learn(counter, ends[0], ends[1].plus(-1))
@@ -133,20 +130,14 @@ def _counter(node: ast.For) -> str:
     return f"{node.target.id}_" if isinstance(node.target, ast.Name) else "it_"
 
 
-def _fixed(self: Statements, size: Size) -> Size:
-    """A sum of names that do not change in the loop."""
-    if any(name in self.text.declared for name, _ in size.terms):
-        return Size.of(self.text.named("int64", size.text))
-    return size
-
-
 def _for_rows(self: Statements, node: ast.For, over: Strided) -> None:
-    if over.pointer in self.text.declared or over.base in self.text.declared:
+    if over.base in self.text.declared:
         raise NoLoopError("a loop over the rows of what a name holds that may change")
     counter = self.text.fresh("row_")
-    size = _fixed(self, over.sizes[0])
+    whole = self.pinned(over)
+    assert isinstance(whole, Strided)
+    size = whole.sizes[0]
     self.facts.learn(counter, Size.of(0), size.plus(-1))
-    whole = replace(over, sizes=(size, *over.sizes[1:]))
     if self.is_entered:
         self.text.add(f"if ({size.text} == 0) return LOOP_NO_ROUND;")
 

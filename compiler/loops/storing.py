@@ -14,6 +14,7 @@ from opweave.compiler.loops.applied import (
     along,
     bounds_of,
     dense_strides,
+    frozen_attrs,
     reads_of,
 )
 from opweave.compiler.loops.numbers import Numbers
@@ -90,17 +91,21 @@ class Storing(Applied):
             counted = " * ".join(s.factor for s in sizes if not s.is_one)
             self.text.add(f"LOOP_TICK({counted});")
 
-    def nested(self, heads: Sequence[str], body: Callable[[], None]) -> None:
+    def nested(
+        self, heads: Sequence[str], body: Callable[[], None], are_apart: bool = True
+    ) -> None:
+        """Loops within each other; ``are_apart``: no round of the innermost reads what another
+        one writes."""
         if not heads:
             body()
             return
-        if len(heads) == 1:
+        if len(heads) == 1 and are_apart:
             self.text.add("#pragma GCC ivdep")
         with self.text.block(heads[0]):
             if len(heads) == 1:
                 body()
             else:
-                self.nested(heads[1:], body)
+                self.nested(heads[1:], body, are_apart)
 
     def _disturbs(self, target: Strided, read: Strided) -> bool:
         """Whether a read may find what was written for another element."""
@@ -148,8 +153,7 @@ class Storing(Applied):
     def reduced(self, name: str, operand: Array, **attrs: Any) -> Number:
         """A reduction of all elements of a row, by the plan that every row has on the host."""
         operator = OPERATORS[name]
-        given = operator.plain_attrs(attrs)
-        frozen = tuple(sorted({n: given.get(n, v) for n, v in operator.attrs}.items()))
+        frozen = frozen_attrs(operator, attrs)
         loop, results = operator.type_rule((operand.dtype,), frozen)
         if not operand.rank or len(results) != 1 or operator.toggles:
             raise NoLoopError(f"{name} of a number")

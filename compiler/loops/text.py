@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from opweave.compiler.ir.names import c_name
 
 INDENT = "    "
+# What the function of C has for itself.
+TAKEN = ("loop", "given", "made", "watch")
 
 
 class Text:
@@ -21,7 +23,7 @@ class Text:
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}  # variables of the whole function, with their types
         self.line = 0
-        self.used: set[str] = set()
+        self.used = set(TAKEN)
         self._depth = 1
         self._numbers: dict[str, int] = {}
 

@@ -110,6 +110,19 @@ def test_inspect_shows_the_loop_of_a_repeated_step(app, capsys, options):
     assert "repeat x" in " ".join(listed.split())
 
 
+@pytest.mark.host
+def test_inspect_shows_the_loop_that_c_runs(app, capsys):
+    given = ["inspect", "app.py:folded", "--arg", "f64[64]", "--target"]
+    status, source, _ = ran(capsys, *given, "host")
+    refused, _, err = ran(capsys, *given, "sm_90a")
+
+    assert status == 0
+    assert "// x[i] += x[i - 1]" in source
+    assert 'extern "C" int loop' in source
+    assert refused != 0
+    assert "error" in err
+
+
 @pytest.mark.nvrtc
 @pytest.mark.parametrize(
     ("what", "piece"), [("ptx", ".entry"), ("sass", "EXIT"), ("resources", "registers")]

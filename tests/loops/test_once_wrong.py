@@ -3,6 +3,8 @@
 # ruff: noqa: B007, F823, F841, RET504, SIM108
 from __future__ import annotations
 
+import types
+
 import numpy as np
 import pytest
 
@@ -299,6 +301,119 @@ def stores_global(x):
     return k
 
 
+def chained_not(x):
+    a = False
+    for i in range(5):
+        a = b = not a
+        x[i] += 1.0 if b else 0.0
+    return a, b
+
+
+def rows_of_part_of_rebound(x, y):
+    v = x[0]
+    for i in range(2):
+        v = x[i]
+        for e in v[1:]:
+            y[i] += e
+            v = x[0]
+
+
+def rows_of_indexed_by_rebound(A, idx, y):
+    for i in range(2):
+        m = idx[i]
+        for v in A[m]:
+            y[i] += v
+            m = idx[0]
+
+
+mod = types.ModuleType("mod")
+mod.poke = bump
+
+
+def add_first(x, y):
+    x[0] += y
+    return y
+
+
+def effects_of_ones_own_max(x, max=add_first):
+    for i in range(3):
+        x[:] = (x * 2) + max(x, 5.0)
+
+
+def effects_of_an_output(x, z):
+    for i in range(3):
+        z[:] = (x * 2) + np.minimum(x, z, x)
+
+
+def effects_of_an_attribute(x):
+    for i in range(2):
+        x[:] = (x * 2) + mod.poke(x)
+
+
+def place_of_a_branch(x):
+    m = 0
+    for i in range(6):
+        if x[i] > 3.5:
+            continue
+        m = (i * 2) % 7
+        x[m] = 9.0
+
+
+def stale_bounds(x):
+    for i in range(4):
+        m = 5
+        if x[i] > 2.5:
+            m = i - 9
+        x[m] += 1
+
+
+def named_as_the_template(made, given, watch, loop):
+    for i in range(3):
+        made[i] = given[i] + watch * loop
+
+
+def insertion(x):
+    for i in range(1, len(x)):
+        v = x[i]
+        j = i - 1
+        while j >= 0 and x[j] > v:
+            x[j + 1] = x[j]
+            j -= 1
+        x[j + 1] = v
+
+
+def truths_of_numbers(x, n):
+    c = 0
+    for i in range(6):
+        if (n and x[i]) or i > 4:
+            c += 1
+        if not (x[i] > 3 or n > 9) and True:
+            c += 10
+    return c
+
+
+def abs_of_integers(x):
+    t = 0
+    for i in range(6):
+        t += abs(i - 3) * abs(-i) + abs(i > 2)
+        x[abs(i - 3)] += abs(i - 2)
+    return t
+
+
+def index_by_a_sum(x, idx):
+    t = 0.0
+    for i in range(3):
+        v = x[idx + 1]
+        t = t + v[i]
+    return t
+
+
+def matrix_and_vector(A, x, y):
+    for i in range(3):
+        y[:] = A @ x
+        x[:] = y / 8
+
+
 CASES = {
     'short_negative_write': (short_negative_write, (np.arange(1.0, 3.0), 1.0,)),
     'short_negative_read': (short_negative_read, (np.zeros(0),)),
@@ -325,7 +440,7 @@ CASES = {
     'typeerror_untaken': (typeerror_untaken, (np.arange(1.0, 7.0), 5, 1.5,)),
     'huge_int': (huge_int, (np.arange(1.0, 7.0), 10**5000,)),
     'method_keyword': (method_keyword, (np.arange(1.0, 7.0),)),
-    'list_truth': (list_truth, (np.arange(1.0, 7.0),)),
+    'list_truth': (list_truth, (np.arange(1.0, 7.0), [1],)),
     'carried_by_inner': (carried_by_inner, (np.arange(1.0, 7.0),)),
     'scalar_where': (scalar_where, (np.arange(1.0, 7.0),)),
     'key_of_unbound': (key_of_unbound, (np.arange(1.0, 7.0), True,)),
@@ -333,6 +448,20 @@ CASES = {
     'imatmul': (imatmul, (np.arange(1.0, 7.0), np.arange(1.0, 7.0),)),
     'uint_slice2': (uint_slice2, (np.arange(1.0, 7.0), np.array([2**64-1], "u8"),)),
     'default_lambda': (default_lambda, (np.arange(1.0, 7.0),)),
+    "chained_not": (chained_not, (np.arange(6.0),)),
+    "rows_of_part_of_rebound": (rows_of_part_of_rebound, (np.arange(8.0).reshape(2, 4), np.zeros(2),)),
+    "rows_of_indexed_by_rebound": (rows_of_indexed_by_rebound, (np.arange(8.0).reshape(2, 4), np.array([1, 0], "u1"), np.zeros(2),)),
+    "effects_of_ones_own_max": (effects_of_ones_own_max, (np.arange(1.0, 7.0),)),
+    "effects_of_an_output": (effects_of_an_output, (np.arange(1.0, 7.0), np.arange(6.0, 0.0, -1.0),)),
+    "effects_of_an_attribute": (effects_of_an_attribute, (np.arange(1.0, 7.0),)),
+    "place_of_a_branch": (place_of_a_branch, (np.arange(1.0, 8.0),)),
+    "stale_bounds": (stale_bounds, (np.arange(1.0, 9.0),)),
+    "named_as_the_template": (named_as_the_template, (np.zeros(3), np.arange(3.0), 2.0, 3,)),
+    "insertion": (insertion, (np.array([3.0, 1.0, 2.0, 5.0, 4.0, 0.5]),)),
+    "truths_of_numbers": (truths_of_numbers, (np.arange(6.0), 3,)),
+    "abs_of_integers": (abs_of_integers, (np.arange(6.0),)),
+    "index_by_a_sum": (index_by_a_sum, (np.arange(6.0), np.array([0, 2, 4]),)),
+    "matrix_and_vector": (matrix_and_vector, (np.arange(9.0).reshape(3, 3), np.arange(3.0), np.zeros(3),)),
     "row_apart": (row_apart, (np.arange(12.0).reshape(3, 4),)),
     "transposed_rebound": (transposed_rebound, (np.arange(12.0).reshape(3, 4),)),
     "minus_zero_outside": (minus_zero_outside, (np.arange(3.0),)),

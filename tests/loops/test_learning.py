@@ -1,0 +1,125 @@
+"""A call that learns whether C runs its loops does what every other call does, once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from tests.loops.programs import row, square
+
+pytestmark = pytest.mark.host
+OUTSIDE = row(6)
+
+
+class Holder:
+    state = row(6)
+
+
+def rounds(x, y):
+    """Many short kernels, in a loop that C does not run, and a write behind it."""
+    t = x
+    for k in range(14):
+        t = np.tanh(np.cumsum(t[::-1]) + k)
+    y += t
+    y[0] *= 2
+    return t
+
+
+def of_a_global(x):
+    return rounds(x, OUTSIDE)
+
+
+def of_a_class(x):
+    return rounds(x, Holder.state)
+
+
+def of_a_default(x, y=row(6)):
+    return rounds(x, y)
+
+
+def _of_a_closure():
+    kept = row(6)
+
+    def inside(x):
+        return rounds(x, kept)
+
+    return inside, kept
+
+
+OF_A_CLOSURE, KEPT = _of_a_closure()
+WRITTEN = {
+    "a global": (of_a_global, OUTSIDE),
+    "an attribute of a class": (of_a_class, Holder.state),
+    "a default": (of_a_default, of_a_default.__defaults__[0]),
+    "a closure": (OF_A_CLOSURE, KEPT),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_is_written_outside_of_the_arguments_is_written_once(name):
+    function, written = WRITTEN[name]
+    x, before = row(6), written.copy()
+    expected = [function(x), written.copy()]
+    written[:] = before
+    fused = ow.fuse(function)
+    if name != "an attribute of a class":  # which runs in parts: explain runs it
+        fused.explain(x)
+        np.testing.assert_array_equal(written, before)
+    found = [fused(x), written.copy()]
+    written[:] = before
+    np.testing.assert_allclose(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1])
+
+
+def test_explain_writes_to_no_argument():
+    def folded(x):
+        for i in range(1, len(x)):
+            if x[i] > 2:
+                x[i] += x[i - 1]
+
+    x = row(9)
+    assert "C runs 1 loop(s)" in ow.fuse(folded).explain(x).text
+    np.testing.assert_array_equal(x, row(9))
+
+
+def test_explain_says_why_c_does_not_run_a_loop():
+    found = ow.fuse(lambda x, y: rounds(x, y)).explain(row(6), row(6))
+    assert not found.loops
+
+    def rolled_by_hand(x):
+        t = x
+        for k in range(14):
+            t = np.tanh(np.cumsum(t[::-1]) + k)
+        return t
+
+    (note,) = ow.fuse(rolled_by_hand).explain(row(6)).notes
+    assert "C does not run the loop at line" in note
+    assert "cumsum" in note
+
+
+@pytest.mark.parametrize("short_first", [True, False])
+def test_a_call_runs_alike_whatever_was_called_before(short_first):
+    def smoothed(x):
+        for _ in range(20):
+            x = np.tanh(x[::-1] * 0.5 + x)
+        return x
+
+    short, long = np.linspace(0, 1, 64), np.linspace(0, 1, 1 << 20)
+    fused = ow.fuse(smoothed)
+    for x in (short, long) if short_first else (long, short):
+        fused(x)
+    assert fused.explain(short).loops
+    assert not fused.explain(long).loops
+
+
+def test_a_matrix_argument_is_written_once():
+    def sums(x):
+        for k in range(14):
+            x += np.cumsum(x[::-1], axis=0) * 1e-3 + k
+
+    x, y = square(5), square(5)
+    sums(x)
+    fused = ow.fuse(sums)
+    fused(y)
+    np.testing.assert_allclose(x, y)
