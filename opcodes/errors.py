@@ -22,15 +22,17 @@ class OpweaveError(Exception):
             its operations, by the model in ``compiler/ir/pace.py``.
         asks: other numbers or extents may not lead there; False of a refusal that a trace met
             before it had asked for any.
+        reached: of a refusal of a trace how far it had come, see ``traced/lengths.py``.
     """
 
     mean_seconds: float | None = None
     asks = True
+    reached: Any = None
 
     def saying(self, text: str) -> Self:
         """The same error with another text."""
         made = type(self)(text)
-        made.mean_seconds, made.asks = self.mean_seconds, self.asks
+        made.mean_seconds, made.asks, made.reached = self.mean_seconds, self.asks, self.reached
         return made
 
 

@@ -14,6 +14,7 @@ from opweave.compiler.ir.values import Extents, Where
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.compile_costs import MOST_OF_WHOLE, whole_seconds
+from opweave.compiler.traced.lengths import RoundsError
 from opweave.compiler.traced.made import users_line
 from opweave.opcodes.errors import OpweaveWarning, RecompileError, TraceError
 from opweave.runtime.calls.building import costs
@@ -25,10 +26,6 @@ REMEDY = "fuse one round of it, or repeat it by ow.repeat"
 
 class TooLongError(TraceError):
     """All kernels of a function would compile for long; line by line it is done before."""
-
-
-class RoundsError(TooLongError):
-    """A function is a whole of many short kernels, where C may run its loops at once."""
 
 
 class Loop(NamedTuple):

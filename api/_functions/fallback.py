@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from opweave._functions.budget import RoundsError, TooLongError, warn, warn_of_limit
+from opweave._functions.budget import TooLongError, warn, warn_of_limit
 from opweave._functions.calls import Ready, packed_into
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import ByNumPy, Pace, alike, keep, size_class, text_of
 from opweave._loops.rolling import Loops, NotRolled
+from opweave.compiler.traced.lengths import RoundsError
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.written import has_written
 from opweave.opcodes.errors import (

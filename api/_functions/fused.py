@@ -24,7 +24,7 @@ from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.captures.binding import unbound
-from opweave.compiler.ir.device import Device, device_for
+from opweave.compiler.ir.device import Device
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.toggles.choose import check_overrides
@@ -32,7 +32,6 @@ from opweave.compiler.tracing.calling import called
 from opweave.configuration import config
 from opweave.opcodes.errors import AlignmentError, ArgumentError
 from opweave.opcodes.structural import refuse_inside
-from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.writes import Unwritten
 
 UNGIVEN: Any = object()  # of ``out=``: None is an argument as any other
@@ -207,11 +206,7 @@ class Fused(LikeGiven):
             ToggleError: an unknown target, or a toggle that cannot hold there.
         """
         call = self.signature.bind(args, kwargs)
-        given, preparing = call.arrays, self._preparing
-        on_gpu = config.device == "cuda" or any(map(is_cupy, given))
-        device = preparing.executor(given, on_gpu)[0] if target is None else device_for(target)
-        with preparing.lock:
-            return Program(self, self.found_for(call, device))
+        return Program(self, self._preparing.found_on(call, target))
 
     @folded
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
@@ -226,8 +221,9 @@ class Fused(LikeGiven):
         if target is None and (found := self.fallback.elsewhere(call)) is not None:
             return found
         try:
-            program = self.lower(*args, target=target, **kwargs)
-            if target is None and not self.options.fullgraph:
+            or_parts = target is None and not self.options.fullgraph
+            program = Program(self, self._preparing.found_on(call, target, or_parts))
+            if or_parts:
                 self._preparing.check_length(program.found, call)
         except (*BREAKS, AlignmentError) as error:
             if self.options.fullgraph or target is not None or self.signature.goes_on:

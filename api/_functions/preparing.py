@@ -84,7 +84,8 @@ class Preparing:
     def _prepare_slowly(self, call: Call, on_gpu: bool, or_parts: bool) -> Ready:
         given = call.arrays
         device, executor = self.executor(given, on_gpu)
-        found = self.found_for(call, device, config.recompile_limit)
+        may_roll = or_parts and self.may_roll(call)
+        found = self.found_for(call, device, config.recompile_limit, may_roll)
         self.check_length(found, call if or_parts else None)
         if self.check is not None:
             self.check(found)
@@ -142,8 +143,19 @@ class Preparing:
         index = 0 if on_host else cuda.device_of(given)
         return cuda.live_device(index), cuda.executor(index, self.options.fast)
 
-    def found_for(self, call: Call, device: Device, limit: int | None = None) -> Specialised:
-        """What a call is traced to, from memory if it is there.
+    def found_on(
+        self, call: Call, target: str | Device | None, or_parts: bool = False
+    ) -> Specialised:
+        """The same for a target; without one where the call itself would run."""
+        on_gpu = config.device == "cuda" or any(map(is_cupy, call.arrays))
+        device = self.executor(call.arrays, on_gpu)[0] if target is None else device_for(target)
+        with self.lock:
+            return self.found_for(call, device, may_roll=or_parts and self.may_roll(call))
+
+    def found_for(
+        self, call: Call, device: Device, limit: int | None = None, may_roll: bool = False
+    ) -> Specialised:
+        """What a call is traced to, from memory if it is there; see ``Specialisations.find``.
 
         Raises:
             TraceError: its code goes on after the call.
@@ -154,7 +166,7 @@ class Preparing:
         if config.device == "cuda":  # copies of NumPy's arrays, which the function has been given
             arguments = {k: _of_numpy(a) for k, a in arguments.items()}
         before = known.traces
-        found = known.find(arguments, device, layout.structure, layout.rebuilt, limit)
+        found = known.find(arguments, device, layout.structure, layout.rebuilt, limit, may_roll)
         self.signature.note_looked_up(found.variant.trace.looked_up)
         if known.traces > before and "recompiles" in environment.logs():
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())

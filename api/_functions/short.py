@@ -7,6 +7,7 @@ never from a clock or from what an earlier call took.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from contextlib import suppress
 from functools import cache
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
@@ -21,11 +22,13 @@ from opweave.compiler.captures.operations import (
     MASK,
     attributes_in,
     integers_in,
-    lengthens,
+    lengthening_lines,
     operations_in,
 )
 from opweave.compiler.ir.pace import IN_PARTS, PAYS, saved_by_names
 from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS, METHODS, PROPERTIES, UFUNCS
+from opweave.compiler.pipeline.specialise import symbol_extents
+from opweave.compiler.traced.lengths import Reached, rounded
 from opweave.opcodes.errors import AlignmentError, OpweaveError, RecompileError
 from opweave.runtime.calls.arrays import argument_key, is_scalar, layout_of
 
@@ -99,37 +102,52 @@ class Pace:
         if isinstance(error, AlignmentError | RecompileError) or is_on_gpu(call):
             return ""
         asks_caller = (not OF_THE_CALLER.isdisjoint(names_in(c)) for c in self.codes(call))
-        if self.has_own_structure or any(asks_caller) or (saved := self.saved(call)) >= PAYS:
+        if (
+            self.has_own_structure
+            or any(asks_caller)
+            or (saved := self.saved(call, error.reached)) >= PAYS
+        ):
             return ""
         told = f"kernels would save some {saved * 1e6:.0f} us an operation"
         return _longer(error, told, "refuses such lines")
 
-    def saved(self, call: Call) -> float:
-        """Seconds that kernels save for an operation: the same for all calls of a size class."""
-        key = call.layout.state, size_class(call)
+    def saved(self, call: Call, reached: Reached | None = None) -> float:
+        """Seconds that kernels save for an operation: the same for all calls of a size class.
+
+        ``reached``: how far a trace of it has come.
+        """
+        longest = self._longest(call, reached)
+        key = call.layout.state, size_class(call), longest
         if key not in self._saved:
-            keep(self._saved, key, self._saved_by_model(call))
+            keep(self._saved, key, self._saved_by_model(call, longest))
         return self._saved[key]
 
-    def _saved_by_model(self, call: Call) -> float:
+    def _saved_by_model(self, call: Call, longest: int) -> float:
         codes = self.codes(call)
         names = [name for code in codes for name in operations_in(code)]
         known = tables()
         breaks = sum(name in known.breaking for name in names)
         is_seen = all(attributes_in(code) <= known.numpys for code in codes)
         operations = (name for name in names if name in known.computing)
-        return saved_by_names(operations, breaks if is_seen else None, self._longest(call))
+        return saved_by_names(operations, breaks if is_seen else None, longest)
 
-    def _longest(self, call: Call) -> int:
-        """How long an array of a call may get, rounded to powers of two."""
+    def _longest(self, call: Call, reached: Reached | None) -> int:
+        """How long an array of a call may get, rounded to powers of two.
+
+        Where a trace has seen all lines that lengthen arrays, it is as long as these got.
+        """
         arrays = call.arrays
         integers = [value for value in call.values if type(value) is int]
         if not arrays:
             integers += [n for code in self.codes(call) for n in integers_in(code)]
         extents = [extent for array in arrays for extent in array.shape]
-        longest = max((_rounded(int(array.size)) for array in arrays), default=0)
-        widest = max(map(_rounded, (*extents, *integers)), default=0)
-        if arrays and not any(map(lengthens, self.codes(call))):
+        longest = max((rounded(int(array.size)) for array in arrays), default=0)
+        widest = max(map(rounded, (*extents, *integers)), default=0)
+        lines = frozenset[tuple[str, int]]().union(*map(lengthening_lines, self.codes(call)))
+        if reached is not None and lines and lines <= reached.lines:
+            with suppress(ArithmeticError, LookupError, ValueError):  # extents of another trace
+                return max(longest, reached.longest(symbol_extents([*call.types.values()])))
+        if arrays and not lines:
             return longest
         return max(longest, widest) * widest
 
@@ -164,11 +182,6 @@ def _is_left(owner: Any, name: str, known: Set[str]) -> bool:
 def _longer(error: OpweaveError, told: str, whole: str) -> str:
     """What is said of a call that NumPy runs."""
     return f"{error}. In parts it would take longer: {told}, by a model; fullgraph=True {whole}"
-
-
-def _rounded(n: int) -> int:
-    """The power of two that is not above a number."""
-    return 1 << (n.bit_length() - 1) if n > 0 else 0
 
 
 def size_class(call: Call) -> tuple[Any, ...]:

@@ -12,7 +12,6 @@ from opweave.compiler.captures.bytecode import (
     ATTRIBUTES,
     READS,
     loads_constant,
-    names_in,
     nested_codes,
 )
 
@@ -60,22 +59,26 @@ def attributes_in(code: types.CodeType) -> frozenset[str]:
 
 
 @cache
-def lengthens(code: types.CodeType) -> bool:
-    """True for code that may make arrays with more elements than any that it is given."""
-    return not LENGTHENING.isdisjoint(names_in(code)) or any(map(_adds_axes, nested_codes(code)))
+def lengthening_lines(code: types.CodeType) -> frozenset[tuple[str, int]]:
+    """Lines that may make arrays with more elements than any that the code is given, by file."""
+    return frozenset(
+        (inner.co_filename, (one.positions and one.positions.lineno) or 0)
+        for inner in nested_codes(code)
+        for one in _lengthening(tuple(dis.get_instructions(inner)))
+    )
 
 
-def _adds_axes(code: types.CodeType) -> bool:
-    """True for an index with None in it, as ``x[:, None]``: one that adds an axis."""
-    steps = tuple(dis.get_instructions(code))
+def _lengthening(steps: Sequence[Instruction]) -> Iterator[Instruction]:
+    """Names of such functions, and indices with None in them, as ``x[:, None]``: a new axis."""
     for at, one in enumerate(steps):
-        if _is_index(one) and _is_none(steps, at - 1):
-            return True
-        if one.opname == "BUILD_TUPLE" and any(_is_none(steps, n) for n in _made(steps, at)):
-            return True
-        if loads_constant(one) and type(one.argval) is tuple and None in one.argval:
-            return True
-    return False
+        is_name = one.opname in (*ATTRIBUTES, *READS) and one.argval in LENGTHENING
+        is_index = _is_index(one) and _is_none(steps, at - 1)
+        is_tuple = one.opname == "BUILD_TUPLE" and any(
+            _is_none(steps, n) for n in _made(steps, at)
+        )
+        is_constant = loads_constant(one) and type(one.argval) is tuple and None in one.argval
+        if is_name or is_index or is_tuple or is_constant:
+            yield one
 
 
 @cache

@@ -13,6 +13,8 @@ from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import DType
 
 T = TypeVar("T")
+# Maps that are read within each other; Python's own stack holds some four times as many.
+DEEPEST = 60
 
 
 def next_id(graph: FunctionGraph) -> int:
@@ -42,6 +44,7 @@ class Rewriter:
         self.makers: dict[int, Node] = {}
         self.replaced = Replaced()
         self.next_id = next_id(graph)
+        self._depth = 0
 
     def add(self, node: Node) -> None:
         """Append a node."""
@@ -69,9 +72,18 @@ class Rewriter:
     def mapped(
         self, node: Node, value: Value, read: Callable[[Operand], Operand | None]
     ) -> Operand | None:
-        """The map that makes a value, with its operands replaced by reads; a table stays."""
-        tables = node.operator.tables
-        found = [*node.operands[:tables], *(read(o) for o in node.operands[tables:])]
+        """The map that makes a value, with its operands replaced by reads; a table stays.
+
+        None where an operand cannot be read so, or where reads are within reads too deeply.
+        """
+        if self._depth >= DEEPEST:
+            return None
+        self._depth += 1
+        try:
+            tables = node.operator.tables
+            found = [*node.operands[:tables], *(read(o) for o in node.operands[tables:])]
+        finally:
+            self._depth -= 1
         operands = [o for o in found if o is not None]
         if len(operands) < len(found):
             return None

@@ -26,7 +26,7 @@ from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.vectors import as_sums, column_products
 from opweave.compiler.scheduling.verify import verify_graph
 from opweave.compiler.toggles.declared import choices_of
-from opweave.compiler.traced.tracer import MOST_NODES
+from opweave.compiler.traced.lengths import MOST_NODES, Limits
 from opweave.compiler.tracing.arguments import ArrayType, Static, Trace
 from opweave.compiler.tracing.trace import Describe, Rebuild, trace
 from opweave.opcodes.cached import cached_property
@@ -35,6 +35,10 @@ from opweave.opcodes.errors import ArgumentError, RecompileError
 # Writes to arguments before a function runs in parts, unless it is to be a whole: a loop of more
 # takes seconds to trace and lower, and half a minute to compile where each is a kernel.
 MOST_WRITES = 100
+# Operators of one that may; each takes some milliseconds to lower.
+MOST_LOWERED = 3_000
+# Operators, from which a loop is likely to be theirs; C is asked for it before all is traced.
+UNASKED = 1_000
 # Reasons of recompilations that are kept.
 MOST_MISSES = 100
 
@@ -147,14 +151,16 @@ class Specialisations:
         structure: Any = None,
         rebuilt: Rebuild | None = None,
         limit: int | None = None,
+        may_roll: bool = False,
     ) -> Specialised:
         """Return the compilation that serves the arguments; it is made now if there is none.
 
         ``arguments`` maps names to what ``trace`` takes.  ``structure`` tells how the caller had
-        packed them, if at all; ``rebuilt`` packs them again.
+        packed them, if at all; ``rebuilt`` packs them again.  ``may_roll``: C may run loops of it.
 
         Raises:
             RecompileError: it would have to be traced more often than ``limit``.
+            RoundsError: it is many short operations, and C may run its loops.
         """
         types = list(arguments.values())
         extents = symbol_extents(types)
@@ -169,7 +175,7 @@ class Specialisations:
                     f"traced {self.traces} times, and {why}; raise opweave.config.recompile_limit"
                 )
             may_warn = limit is not None and not self.options.fullgraph  # and so run in parts
-            found = self._trace(arguments, extents, rebuilt, may_warn)
+            found = self._trace(arguments, extents, rebuilt, may_warn, may_roll)
             self.variants.setdefault(key, []).append(found)
             self.newest = dict(arguments)
             self.misses = [*self.misses[1 - MOST_MISSES :], why]
@@ -196,11 +202,11 @@ class Specialisations:
         extents: Mapping[str, int],
         rebuilt: Rebuild | None,
         may_warn: bool,
+        may_roll: bool,
     ) -> Variant:
         self.traces += 1
         repeated, watched = self.options.repeated, self.options.watched
-        writes = MOST_NODES if self.options.fullgraph else MOST_WRITES
-        rest = repeated, watched, writes if self.options.writes else 0, may_warn
+        rest = repeated, watched, self._limits(may_roll), may_warn
         made = trace(self.fn, arguments, rebuilt, self.describe, *rest)
         graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
         graph = verify_graph(simplify(verify_graph(graph)))
@@ -211,6 +217,16 @@ class Specialisations:
             if name in made.static
         }
         return Variant(made, graph, static)
+
+    def _limits(self, may_roll: bool) -> Limits:
+        """How long a trace may get: what has to be whole may be longer."""
+        is_whole = self.options.fullgraph
+        writes = MOST_NODES if is_whole else MOST_WRITES
+        return Limits(
+            writes if self.options.writes else 0,
+            MOST_NODES if is_whole else MOST_LOWERED,
+            UNASKED if may_roll else None,
+        )
 
     @staticmethod
     def _values(

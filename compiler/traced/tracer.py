@@ -17,6 +17,7 @@ from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
 from opweave.compiler.traced.composed import composed
 from opweave.compiler.traced.handwritten import launched
+from opweave.compiler.traced.lengths import Length, Limits
 from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
 from opweave.compiler.traced.refused import COMPARED, check_operands, check_order, refusal_of
@@ -26,9 +27,6 @@ from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import OpweaveError, SubclassError, TraceError, UnsupportedError
-
-# Operators of one function; each round of a Python loop adds its own.
-MOST_NODES = 20_000
 
 
 class Tracer(SharedMemory):
@@ -55,8 +53,10 @@ class Tracer(SharedMemory):
         env: dict[str, Any],
         first_line: int = 0,
         describe: Callable[[str, Any], Any] | None = None,
+        limits: Limits = Limits(),
     ):
         super().__init__(builder)
+        self.length, self.lends = Length(limits), limits.writes
         self.env = env
         self.static: set[str] = set()
         self.first_line = first_line
@@ -137,13 +137,10 @@ class Tracer(SharedMemory):
 
         Raises:
             TraceError: names the line that would be one operator too many.
+            RoundsError: C may run the loops.
         """
-        if len(self.builder.nodes) >= MOST_NODES:
-            raise self.noted(self.of_rounds(TraceError(
-                f"more than {MOST_NODES} operators in one function ({where}): each round "
-                "of a Python loop is code of its own; express the loop as array operations, or "
-                "fuse one round of it"
-            )))  # fmt: skip
+        if (error := self.length.passed(self, where)) is not None:
+            raise self.noted(error)
 
     def noted(self, error: OpweaveError) -> OpweaveError:
         """Note a refusal: it holds even if the function catches it, since NumPy raises none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Input
 from opweave.compiler.ir.names import c_names, function_name
 from opweave.compiler.ir.values import Value
+from opweave.compiler.traced.lengths import Limits, Reached, RoundsError
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.truths import Truth
@@ -60,7 +61,7 @@ def trace(
     describe: Describe | None = None,
     repeated: bool = False,
     watches: bool = False,
-    writes: int = 0,
+    limits: Limits = Limits(),
     may_warn: bool = False,
 ) -> Trace:
     """Run ``fn`` on traced values.
@@ -77,7 +78,7 @@ def trace(
         describe: says what is static of an array that is no argument; None refuses those.
         repeated: results become the first arguments again, see ``FunctionGraph.repeated``.
         watches: floating-point errors are looked for in what NumPy computes while tracing.
-        writes: how often it may write to arguments, see ``written.py``.
+        limits: how long it may get.
         may_warn: a function of which NumPy warns, for these extents, is refused.
 
     Raises:
@@ -89,19 +90,20 @@ def trace(
     first_line = getattr(getattr(fn, "__code__", None), "co_firstlineno", 0)
 
     def traced(holds_made: bool) -> Trace:
-        tracer = Tracer(GraphBuilder({}), dict(scalars), first_line, describe)
-        tracer.holds_made, tracer.watches, tracer.lends = holds_made, watches, writes
+        tracer = Tracer(GraphBuilder({}), dict(scalars), first_line, describe, limits)
+        tracer.holds_made, tracer.watches = holds_made, watches
         tracer.may_warn = may_warn
         _ask(tracer, arguments)
         try:
             with lending(tracer), _telling(tracer):
                 return _trace(fn, arguments, rebuilt, names, scalars, tracer, repeated)
         except (TraceError, UnsupportedError) as error:
-            if holds_made or not tracer.made:
+            if holds_made or not tracer.made or isinstance(error, RoundsError):
                 raise
-            with suppress(OpweaveError):
+            try:
                 return traced(True)
-            raise error from None
+            except OpweaveError as longer:
+                raise (error if longer.mean_seconds is None else longer) from None
 
     return traced(False)
 
@@ -117,6 +119,7 @@ def _telling(tracer: Tracer) -> Iterator[None]:
         is_fixed = any(isinstance(builder.find(symbol), int) for symbol in builder.parent)
         has_caught = ShapeError.made != before
         error.asks = bool(tracer.static or builder.conditions or is_fixed or has_caught)
+        error.reached = Reached.of(builder)
         raise
 
 

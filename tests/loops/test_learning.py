@@ -123,3 +123,46 @@ def test_a_matrix_argument_is_written_once():
     fused = ow.fuse(sums)
     fused(y)
     np.testing.assert_allclose(x, y)
+
+
+def solved(L, b):
+    x = np.zeros_like(b)
+    for i in range(len(b)):
+        x[i] = (b[i] - L[i, :i] @ x[:i]) / L[i, i]
+    return x
+
+
+def running_sums(x):
+    for k in range(60):
+        x = np.cumsum(x[::-1]) / 8 + k
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "is_whole"),
+    [(solved, (square(60) + 9 * np.eye(60), row(60)), False), (running_sums, (row(60),), True)],
+)
+def test_c_is_asked_for_a_long_loop_before_all_of_it_is_traced(
+    monkeypatch, function, args, is_whole
+):
+    monkeypatch.setattr("opweave.compiler.pipeline.specialise.UNASKED", 50)
+    fused = ow.fuse(function)
+    for _ in range(2):
+        np.testing.assert_allclose(fused(*args), function(*args))
+    assert bool(fused._specialised.variants) is is_whole
+    assert bool(fused.explain(*args).loops) is not is_whole
+
+
+def traced_back(back, last):
+    path = np.zeros(len(back), np.int64)
+    path[-1] = np.argmax(last)
+    for t in range(len(back) - 1, 0, -1):
+        path[t - 1] = back[t, path[t]]
+    return path
+
+
+@pytest.mark.usefixtures("loops_of_python")
+def test_places_that_follow_from_places_are_read_however_many_there_are():
+    back = np.random.default_rng(3).integers(0, 5, (400, 5))
+    fused = ow.fuse(traced_back)
+    np.testing.assert_array_equal(fused(back, row(5)), traced_back(back, row(5)))

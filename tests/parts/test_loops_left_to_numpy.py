@@ -37,7 +37,7 @@ SHORT = [many_writes, many_operators, many_kernels]
 @pytest.fixture(autouse=True)
 def limits(monkeypatch):
     """Small ones, so that small programs meet them."""
-    monkeypatch.setattr("opweave.compiler.traced.tracer.MOST_NODES", 100)
+    monkeypatch.setattr("opweave.compiler.pipeline.specialise.MOST_LOWERED", 100)
     monkeypatch.setattr("opweave.compiler.pipeline.specialise.MOST_WRITES", 20)
     monkeypatch.setattr(budget, "MOST_OF_WHOLE", 0.5)
 

@@ -65,7 +65,8 @@ def test_a_graph_under_construction_does_not_grow_in_a_long_loop():
 
 
 def test_a_loop_that_is_too_long_for_one_graph_runs_in_parts(monkeypatch):
-    monkeypatch.setattr("opweave.compiler.traced.tracer.MOST_NODES", 50)
+    for limit in ("MOST_LOWERED", "MOST_NODES"):
+        monkeypatch.setattr(f"opweave.compiler.pipeline.specialise.{limit}", 50)
     monkeypatch.setattr("opweave.compiler.parts.lazy.MOST_PENDING", 20)
     monkeypatch.setattr("opweave._functions.short.IN_PARTS", 0)
 

@@ -7,7 +7,7 @@ import pytest
 
 import opweave as ow
 from opweave._functions import short
-from opweave.compiler.captures.operations import MASK, lengthens, operations_in
+from opweave.compiler.captures.operations import MASK, lengthening_lines, operations_in
 from opweave.compiler.ir.pace import saved_by_names
 
 pytestmark = pytest.mark.host
@@ -320,7 +320,33 @@ def test_a_list_that_grows_is_soon_left_to_numpy_without_a_trace():
     (lambda x: np.sum(x, axis=None), False),
 ])  # fmt: skip
 def test_code_that_adds_axes_may_make_longer_arrays(function, long):
-    assert lengthens(function.__code__) == long
+    assert bool(lengthening_lines(function.__code__)) == long
+
+
+def clustered(x, centres):
+    near = ((x[:, None] - centres) ** 2).argmin(axis=1)
+    for k in range(len(centres)):
+        own = x[near == k]
+        if len(own) > 0:
+            centres[k] = own.mean()
+    return near
+
+
+def paired_late(x, centres):
+    own = x[x > 0]
+    if len(own) > 0:
+        centres[0] = own.mean()
+    return ((x[:, None] - x) ** 2).sum(axis=1)
+
+
+@pytest.mark.parametrize(("function", "in_parts"), [(clustered, False), (paired_late, True)])
+def test_how_long_arrays_get_is_what_a_trace_has_seen(function, in_parts):
+    fused = ow.fuse(function)
+    x, centres = np.linspace(-1, 1, 4000), np.array([-1.0, 0.0, 1.0])
+    expected = function(x, centres.copy())
+    found, _, told = called(fused, x, centres)
+    np.testing.assert_allclose(found, expected)
+    assert bool(told) is not in_parts
 
 
 def test_operations_are_counted_by_their_names():

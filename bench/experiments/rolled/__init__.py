@@ -1,0 +1,1 @@
+"""Programs with loops over rows, time and elements, and with calls of NumPy's library."""

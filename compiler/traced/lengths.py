@@ -1,0 +1,101 @@
+"""How long a trace may get: each round of a Python loop that is written out adds operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from opweave.compiler.ir.builder import GraphBuilder
+from opweave.compiler.ir.expr import Expr, evaluate
+from opweave.compiler.ir.pace import WHOLE_ROLLED, WRITING_ROLLED
+from opweave.compiler.ir.values import Extents, Shape, Where, count
+from opweave.compiler.traced.shared_memory import SharedMemory
+from opweave.opcodes.errors import OpweaveError, TraceError
+
+# Operators of one function that has to be whole.
+MOST_NODES = 20_000
+# Shapes of a trace that a refusal keeps.
+MOST_SHAPES = 64
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a trace may get.
+
+    Attributes:
+        writes: to arguments, see ``written.py``.
+        nodes: operators.
+        unasked: so many operators are written out before C is asked for the loops that they come
+            from; None where it is not.
+    """
+
+    writes: int = 0
+    nodes: int = MOST_NODES
+    unasked: int | None = None
+
+
+class RoundsError(TraceError):
+    """A function is many short operations, where C may run its loops at once."""
+
+
+class Length:
+    """How long a trace is, held to its limits."""
+
+    def __init__(self, limits: Limits):
+        self._limits = limits
+        self._is_asked = limits.unasked is None
+
+    def passed(self, trace: SharedMemory, where: Where) -> OpweaveError | None:
+        """Why the trace ends before the next operator; None where it goes on."""
+        count, most = len(trace.builder.nodes), self._limits.nodes
+        if not self._is_asked and count >= (self._limits.unasked or 0):
+            self._is_asked = True
+            error = trace.of_rounds(RoundsError(f"many short operations ({where})"))
+            longest = WRITING_ROLLED if trace.rewritten else WHOLE_ROLLED
+            if (error.mean_seconds or 0) < longest:
+                return error
+        if count < most:
+            return None
+        return trace.of_rounds(TraceError(
+            f"more than {most} operators in one function ({where}): each round of a Python loop "
+            "is code of its own; express the loop as array operations, or fuse one round of it"
+        ))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a trace has come.
+
+    Attributes:
+        shapes: of its arrays.
+        derived: extents that follow from those of the arguments.
+        lines: that it has operators of, by file.
+    """
+
+    shapes: frozenset[Shape]
+    derived: Mapping[str, Expr]
+    lines: frozenset[tuple[str, int]]
+
+    @classmethod
+    def of(cls, builder: GraphBuilder) -> Reached | None:
+        """What a trace has so far; None where its shapes are too many to be looked at."""
+        results = (result for node in builder.nodes for result in node.results)
+        shapes = frozenset(tuple(map(builder.find, result.shape)) for result in results)
+        lines = frozenset((node.where.file, node.where.line) for node in builder.nodes)
+        return cls(shapes, dict(builder.derived), lines) if len(shapes) <= MOST_SHAPES else None
+
+    def longest(self, extents: Extents) -> int:
+        """Elements of its longest array in a call, whose extents count as powers of two."""
+        known = {name: rounded(extent) for name, extent in extents.items()}
+        for name, expr in self.derived.items():
+            known[name] = int(evaluate(expr, known))
+        return max((count(shape, known) for shape in self.shapes), default=0)
+
+
+def rounded(n: int) -> int:
+    """The power of two that is not above a number.
+
+    >>> rounded(100)
+    64
+    """
+    return 1 << (n.bit_length() - 1) if n > 0 else 0
