@@ -25,7 +25,8 @@ from opweave.compiler.passes.partial_reads import PartialReader
 # and loading a float on a CPU (10 GB/s, 40 Gflop/s a core).
 MOST_AGAIN = 40
 # Likewise, of a value that an argument holds afterwards: it is stored anyway, and where nobody
-# needs what the argument held before, it is stored there.
+# needs what the argument held before, it is stored there.  And of a short table, which is stored
+# fast and read often.
 MOST_AGAIN_OF_WRITTEN = 4
 # Operations that a slice moves past if it is the only reader.  None is repeated, but each has to
 # be rewritten.
@@ -148,11 +149,26 @@ class _Reads(PartialReader):
             return False
         alone = node.is_view and len(self.source.users[original.id]) == 1 and not is_kept
         cost = self._cost(table)
-        most = MOST_AGAIN_OF_WRITTEN if original.id in self.written else MOST_AGAIN
+        is_stored = original.id in self.written or self._looks_up(node, table)
+        most = MOST_AGAIN_OF_WRITTEN if is_stored else MOST_AGAIN
         if cost <= MOST_MOVED if alone else cost * readers <= most:
             return True
         self.stored.add(table.id)  # as a whole, so that other nodes may read it anywhere
         return False
+
+    def _looks_up(self, node: Node, table: Value) -> bool:
+        """True for a gather from a short table, such as 256 numbers for each pixel of a picture.
+
+        Its places come from memory, and have more dimensions, or are many where it is of a fixed
+        size.
+        """
+        places = [p for p in node.operands[1:] if isinstance(p, Value) and p.id not in self.places]
+        is_fixed = all(isinstance(extent, int) for extent in table.shape)
+        return any(
+            len(place.shape) > len(table.shape)
+            or (is_fixed and not all(isinstance(extent, int) for extent in place.shape))
+            for place in places
+        )
 
     def _is_light(self, value: Value) -> bool:
         """True for a value that a larger loop may compute: it is cheap, or computed once a row."""

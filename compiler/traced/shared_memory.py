@@ -112,7 +112,10 @@ class SharedMemory:
     def relatives(self, array: TracedArray) -> list[TracedArray]:
         """Other arrays with the same memory that somebody still holds."""
         family = self.families.get(array.value.id, [])
-        held = {id(a): a for a in (r() for r in family) if a is not None and a is not array}
+        alive = [a for a in (r() for r in family) if a is not None]
+        if 2 * len(alive) < len(family):  # parts of earlier rounds of a loop are gone
+            family[:] = map(weakref.ref, alive)
+        held = {id(a): a for a in alive if a is not array}
         return [a for a in held.values() if self.families.get(a.value.id) is family]
 
 

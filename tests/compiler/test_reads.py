@@ -70,6 +70,10 @@ CASES = {
     "expensive": (lambda x: np.diff(np.arctanh(np.tanh(x)) ** 3, 2), (V,), 2),
     "convolution of exp": (lambda a, b: np.convolve(np.exp(a), b, "same") * 2, (V, W), 2),
     "laplacian of a laplacian": (lambda u: laplacian(laplacian(u)), (A,), 2),
+    "a table for a picture": (lambda t, i: np.clip(np.round(t / 3 * 7), 0, 9)[i],
+                              (V, np.arange(600).reshape(20, 30) % 90), 2),
+    "a cast table for a picture": (lambda t, i: (t * 2)[i],
+                                   (V, np.arange(600).reshape(20, 30) % 90), 1),
     # stored, since that is where a view of it is returned from
     "a view of a result": (lambda x: ((y := np.exp(x) + 1), y[1:]), (A,), 1),
     "views of what is computed": (lambda x: ((y := np.exp(x) + 1)[1:], y[:-1]), (A,), 1),
