@@ -12,6 +12,7 @@ import numpy as np
 
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import plain_number, shown
+from opweave.opcodes.cached import cached_property
 
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
@@ -36,6 +37,11 @@ class Expr:
             sides = [repr(a) if a.op not in INFIX else f"({a!r})" for a in self.args]
             return f"{sides[0]} {INFIX[self.op]} {sides[1]}"
         return f"{self.op}({', '.join(map(repr, self.args))})"
+
+    @cached_property
+    def size(self) -> int:
+        """Operations and leaves, written out: what is used twice counts twice."""
+        return 1 + sum(arg.size for arg in self.args if isinstance(arg, Expr))
 
     def leaves(self) -> Iterator[Expr]:
         if self.op in ("literal", "argument", "extent"):

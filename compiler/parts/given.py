@@ -17,6 +17,7 @@ from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.parts.interface import Describe, Given
 from opweave.compiler.parts.lazy_array import LazyArray
 from opweave.compiler.traced.arrays import TracedArray
+from opweave.compiler.traced.lengths import MOST_TERMS
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.tracer import Tracer
@@ -126,7 +127,8 @@ class TracerOfGiven(Tracer):
 
     def computed(self, expr: Expr, example: Any) -> Any:
         """An integer keeps its expression, since it may be an extent; any other is itself."""
-        return TracedInteger(self, expr, example) if type(example) is int else example
+        keeps = type(example) is int and expr.size <= MOST_TERMS
+        return TracedInteger(self, expr, example) if keeps else example
 
     def literal(self, item: Any) -> Expr:
         """A number, which no kernel holds: another one at the next call is no other kernel."""

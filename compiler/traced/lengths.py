@@ -14,6 +14,8 @@ from opweave.opcodes.errors import OpweaveError, TraceError
 
 # Operators of one function that has to be whole.
 MOST_NODES = 20_000
+# Operations of a number that follows from others, written out: a loop doubles them in each round.
+MOST_TERMS = 500
 # Shapes of a trace that a refusal keeps.
 MOST_SHAPES = 64
 

@@ -17,7 +17,7 @@ from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
 from opweave.compiler.traced.composed import composed
 from opweave.compiler.traced.handwritten import launched
-from opweave.compiler.traced.lengths import Length, Limits
+from opweave.compiler.traced.lengths import MOST_TERMS, Length, Limits
 from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
 from opweave.compiler.traced.refused import COMPARED, check_operands, check_order, refusal_of
@@ -179,7 +179,16 @@ class Tracer(SharedMemory):
         return made
 
     def computed(self, expr: Expr, example: Any) -> Any:
-        """A number that follows from others."""
+        """A number that follows from others.
+
+        Raises:
+            TraceError: it follows from so many that a loop computes it.
+        """
+        if expr.size > MOST_TERMS:
+            raise self.noted(self.of_rounds(TraceError(
+                f"a number computed by more than {MOST_TERMS} operations on numbers "
+                f"({self.where()}): pass it as an array without dimensions"
+            )))  # fmt: skip
         return TracedScalar(self, expr, example)
 
     def scalar(self, expr: Expr) -> Any:

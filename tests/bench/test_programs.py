@@ -1,4 +1,4 @@
-"""Programs that write in place: right, whole, and their arguments as NumPy leaves them."""
+"""Programs of users: right, whole where they are, and their arguments as NumPy leaves them."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import opweave as ow
 from bench.experiments import load
 from bench.experiments.in_place.states import State, difference
 from bench.experiments.in_place.table import PROGRAMS
+from bench.experiments.rolled.table import PROGRAMS as ROLLED
 
 programs = load("programs")
 # What has no kernels for some of its lines yet.
@@ -27,6 +28,26 @@ def test_a_program_does_what_it_does_in_numpy(name):
         with np.errstate(all="ignore"):
             wanted = program.function(*expected.args), expected.args
             assert difference((fused(*own.args), own.args), wanted, program.tolerance) == ""
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", ROLLED)
+def test_a_program_of_loops_does_what_it_does_in_numpy(name):
+    program = ROLLED[name]
+    args = program.arguments(program.tiny, np.random.default_rng(1))
+    expected, own = State(args), State(args)
+    fused = ow.fuse(program.function)
+
+    for _ in range(2):
+        expected.restore()
+        own.restore()
+        wanted = program.function(*expected.args), expected.args
+        assert difference((fused(*own.args), own.args), wanted, program.tolerance) == ""
+
+
+def test_there_are_thirty_programs_of_loops():
+    assert len(ROLLED) == 30
+    assert ROLLED.keys().isdisjoint(PROGRAMS)
 
 
 @pytest.mark.host

@@ -166,3 +166,24 @@ def test_places_that_follow_from_places_are_read_however_many_there_are():
     back = np.random.default_rng(3).integers(0, 5, (400, 5))
     fused = ow.fuse(traced_back)
     np.testing.assert_array_equal(fused(back, row(5)), traced_back(back, row(5)))
+
+
+def tracked(z, q, r):
+    found, x, p = np.zeros_like(z), 0.0, 1.0
+    for t in range(len(z)):
+        p = p + q
+        gain = p / (p + r)
+        x = x + gain * (z[t] - x)
+        p = (1.0 - gain) * p
+        found[t] = x
+    return found
+
+
+@pytest.mark.parametrize("count", [3, 12, 300])
+def test_a_number_that_grows_round_by_round_costs_no_more_than_its_rounds(count):
+    fused = ow.fuse(tracked)
+    z = row(count)
+    for r in (0.1, 0.2):
+        np.testing.assert_allclose(fused(z, 1e-3, r), tracked(z, 1e-3, r))
+    with ow.config(loops=False):
+        np.testing.assert_allclose(ow.fuse(tracked)(z, 1e-3, 0.1), tracked(z, 1e-3, 0.1))

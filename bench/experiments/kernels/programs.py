@@ -1,4 +1,4 @@
-"""Programs that write in place, as NumPy users write them, beside NumPy itself."""
+"""Programs as NumPy users write them, in place and in loops, beside NumPy itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ import numpy as np
 import opweave as ow
 from bench.experiments.calls.compile import Fresh
 from bench.experiments.in_place.states import State, difference
-from bench.experiments.in_place.table import PROGRAMS, Program
+from bench.experiments.in_place.table import PROGRAMS as IN_PLACE
+from bench.experiments.in_place.table import Program
+from bench.experiments.rolled.table import PROGRAMS as ROLLED
 from bench.measure import peers
 from bench.measure.clock import VISITS, Effort
 from bench.measure.harness import WrongResult
@@ -24,20 +26,27 @@ from bench.measure.record import Record
 from bench.report.figures import Figure
 from bench.report.reading import rows, values
 
-TITLE = "Thirty programs that write in place"
+TITLE = "Sixty programs, in place and in loops"
 ABOUT = (
-    "Programs as NumPy users write them: time steps of grids, particles, optimisers, filters with "
-    "out=, rings, boundaries. Each is called with arrays that it changes; results and what the "
-    "arguments hold afterwards are compared with NumPy's before anything is timed. Runners take "
-    "turns, and before each call the arguments are made what they were, which is not timed. "
+    "Programs as NumPy users write them. Thirty write in place: time steps of grids, particles, "
+    "optimisers, filters with out=, rings, boundaries. Thirty are loops over rows, time and "
+    "elements, and calls of NumPy's library between them: factorisations, recurrences, dynamic "
+    "programming, clusters, small networks. Results, and what the arguments hold afterwards, are "
+    "compared with NumPy's before anything is timed. Runners take turns, and before each call the "
+    "arguments are made what they were, which is not timed. "
     "small: NumPy takes 1 to 10 ms; large: 0.1 to 1 s. breaks are lines of a program that NumPy "
     "runs between kernels; cold_seconds is a first call with an empty cache."
 )
 FIGURES = (Figure("time", "program", "time", kind="bars", panels=("size",)),)
 DEVICES = ("host",)
 SIZES, QUICK = ("small", "large"), ("tiny",)
-# NumPy's time over ours: the least of any program, and the mean by size.
-LEAST, MEANS = ">= 0.9", {"small": ">= 3", "large": ">= 5"}
+PROGRAMS = IN_PLACE | ROLLED
+# NumPy's time over ours: the least of any program, and the mean by group and size.
+LEAST = ">= 0.9"
+MEANS = (
+    ("in place", IN_PLACE, {"small": ">= 3", "large": ">= 5"}),
+    ("in loops", ROLLED, {"small": ">= 3.3", "large": ">= 3.3"}),
+)
 JITS = ("numba", "JAX")
 Run = Callable[..., Any]
 
@@ -49,11 +58,14 @@ def measure(record: Record) -> None:
     for size in sizes:
         for program in PROGRAMS.values():
             one(record, program, size)
-    for size, mean in MEANS.items() if sizes is SIZES else ():
-        found = list(ratios({"rows": record.rows}, size).values())
-        record.limit(f"NumPy / opweave, {size}, the least", LEAST, min(found, default=None), "x")
-        middle = geometric_mean(found) if found else None
-        record.limit(f"NumPy / opweave, {size}, geometric mean", mean, middle, "x")
+    for group, names, means in MEANS if sizes is SIZES else ():
+        for size, mean in means.items():
+            by_name = ratios({"rows": record.rows}, size)
+            found = [ratio for name, ratio in by_name.items() if name in names]
+            text, least = f"NumPy / opweave, {group}, {size}", min(found, default=None)
+            record.limit(f"{text}, the least", LEAST, least, "x")
+            middle = geometric_mean(found) if found else None
+            record.limit(f"{text}, geometric mean", mean, middle, "x")
 
 
 def one(record: Record, program: Program, size: str) -> None:
@@ -144,6 +156,7 @@ def described(record: Record, program: Program, args: tuple[Any, ...]) -> dict[s
     told = ow.fuse(program.function).explain(*State(args).args)
     about = {
         "kernels": len(told.kernels),
+        "loops": len(told.loops),
         "breaks": [f"line {b.where.line}: {b.what}" for b in told.breaks],
     }
     return about if record.options.quick else about | {"cold_seconds": cold(program, args)}
@@ -190,7 +203,17 @@ def table(found: Mapping[str, Any]) -> list[str]:
     """A line a program and size, as a table of Markdown."""
     names = list(dict.fromkeys(row["runner"] for row in rows(found)))
     others = [name for name in names if name not in ("NumPy", "opweave")]
-    head = ["program", "size", "NumPy ms", "opweave ms", "ratio", "kernels", "breaks", "cold s"]
+    head = [
+        "program",
+        "size",
+        "NumPy ms",
+        "opweave ms",
+        "ratio",
+        "kernels",
+        "loops",
+        "breaks",
+        "cold s",
+    ]
     lines = [[*head, *(f"{name} ms" for name in others)]]
     for row in rows(found, "opweave"):
         about = row["parameters"]
@@ -199,7 +222,8 @@ def table(found: Mapping[str, Any]) -> list[str]:
             continue
         lines.append([
             about["program"], about["size"], f"{ms['NumPy']:.2f}", f"{ms['opweave']:.2f}",
-            f"{ms['NumPy'] / ms['opweave']:.2f}", str(row["kernels"]), str(len(row["breaks"])),
+            f"{ms['NumPy'] / ms['opweave']:.2f}",
+            str(row["kernels"]), str(row.get("loops", "")), str(len(row["breaks"])),
             str(row.get("cold_seconds", "")),
             *(f"{ms[name]:.2f}" if name in ms else "" for name in others),
         ])  # fmt: skip
