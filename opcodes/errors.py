@@ -22,7 +22,7 @@ class OpweaveError(Exception):
             its operations, by the model in ``compiler/ir/pace.py``.
         asks: other numbers or extents may not lead there; False of a refusal that a trace met
             before it had asked for any.
-        reached: of a refusal of a trace how far it had come, see ``traced/lengths.py``.
+        reached: of a refusal of a trace how far it had come, see ``compiler/traced/lengths.py``.
     """
 
     mean_seconds: float | None = None

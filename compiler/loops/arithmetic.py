@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from opweave.compiler.loops.applied import bounds_of, type_of
 from opweave.compiler.loops.numbers import BINARY, COMPARED, SIGNS, literal, zero
-from opweave.compiler.loops.storing import Storing
+from opweave.compiler.loops.reducing import Reducing
 from opweave.compiler.loops.values import (
     Computed,
     Elements,
@@ -23,7 +23,7 @@ from opweave.opcodes.dtypes import BOOL, F64, DType
 POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
 
 
-class Arithmetic(Storing):
+class Arithmetic(Reducing):
     """Applies Python's operators."""
 
     def truth_of(self, number: Number) -> Number:

@@ -13,7 +13,8 @@ import numpy as np
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.nodes import extent
 from opweave.compiler.loops.numbers import literal
-from opweave.compiler.loops.statements import Statements
+from opweave.compiler.loops.reductions import REDUCING, REDUCING_METHODS
+from opweave.compiler.loops.statements import Statements, lengths
 from opweave.compiler.loops.values import (
     MOST,
     Array,
@@ -26,6 +27,7 @@ from opweave.compiler.loops.values import (
     Size,
     Strided,
     Unchanging,
+    Zipped,
 )
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import OpweaveError
@@ -68,6 +70,25 @@ def _range(self: Statements, *args: Held) -> Held:
     if any(n.type is not int for n in numbers):
         raise NoLoopError("a range of NumPy's integers")
     return Counted(start, stop, step)
+
+
+def _zip(self: Statements, *args: Held, strict: Held = literal(False)) -> Held:
+    items = tuple(a for a in args if isinstance(a, Strided | Counted | Zipped))
+    if len(items) != len(args) or not items:
+        raise NoLoopError("zip of other than arrays and ranges")
+    are_arrays = all(isinstance(item, Strided) for item in items)
+    is_one = are_arrays and len(set(lengths(Zipped(items)))) == 1
+    if getattr(strict, "known", None) is not False and not is_one:
+        raise NoLoopError("zip with strict= of what may be of several lengths")
+    return Zipped(items)
+
+
+def _enumerate(self: Statements, items: Held, start: Held = literal(0)) -> Held:
+    if not isinstance(items, Strided | Counted | Zipped):
+        raise NoLoopError("enumerate of other than arrays and ranges")
+    if not isinstance(start, Number) or start.type is not int:
+        raise NoLoopError("enumerate from what is no integer")
+    return Zipped((start, items))
 
 
 def _len(self: Statements, array: Held) -> Held:
@@ -144,17 +165,12 @@ def _bool(self: Statements, x: Held) -> Held:
     return self.truth_of(x)
 
 
-def _reduction(name: str) -> Callable[..., Held]:
-    def reduce(self: Statements, a: Held, axis: Held = Unchanging(None)) -> Held:
-        array = as_computed(a)
-        if isinstance(array, Number):
-            raise NoLoopError(f"{name} of a number")
-        known = getattr(axis, "known", None)
-        if not isinstance(axis, Unchanging) and (array.rank > 1 or known not in (0, -1)):
-            raise NoLoopError(f"{name} along an axis")
-        return self.reduced(name, array)
-
-    return reduce
+def _outer(self: Statements, a: Held, b: Held) -> Held:
+    """``np.outer``: of vectors."""
+    x, y = as_computed(a), as_computed(b)
+    if isinstance(x, Number) or isinstance(y, Number) or (x.rank, y.rank) != (1, 1):
+        raise NoLoopError("outer of other than vectors")
+    return self.apply("multiply", with_axes(x, 1), y)
 
 
 def _copy(self: Statements, a: Held) -> Held:
@@ -230,9 +246,8 @@ def _fill(self: Statements, array: Held, value: Held) -> Held:
     return Unchanging(None)
 
 
-REDUCED = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
 METHODS: Mapping[str, Callable[..., Held]] = {
-    **{name: _reduction(name) for name in REDUCED},
+    **REDUCING_METHODS,
     "copy": _copy,
     "dot": _dot,
     "fill": _fill,
@@ -240,6 +255,8 @@ METHODS: Mapping[str, Callable[..., Held]] = {
 _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.range, _range),
     (builtins.len, _len),
+    (builtins.zip, _zip),
+    (builtins.enumerate, _enumerate),
     (builtins.max, _extreme(">")),
     (builtins.min, _extreme("<")),
     (builtins.abs, _abs),
@@ -250,9 +267,8 @@ _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.flip, _flip),
     (np.where, _where),
     (np.dot, _dot),
-    (np.amax, _reduction("max")),
-    (np.amin, _reduction("min")),
-    *((function, _reduction(name)) for name, function in REDUCED.items()),
+    (np.outer, _outer),
+    *REDUCING,
     *((f, _filled(v)) for f, v in ((np.zeros_like, 0), (np.ones_like, 1), (np.empty_like, 0))),
     *((f, _made(v)) for f, v in ((np.zeros, 0), (np.ones, 1), (np.empty, 0))),
 )

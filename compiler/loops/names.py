@@ -170,6 +170,16 @@ class LoopNames(Expressions):
         else:
             raise NoLoopError(f"an assignment to {type(target).__name__}")
 
+    def unpack(self, target: ast.expr, held: Held) -> None:
+        """Assign what a loop gets in a turn; its parts are apart from each other."""
+        if isinstance(held, Several) and isinstance(target, ast.Tuple | ast.List):
+            if len(held.items) != len(target.elts):
+                raise NoLoopError("an assignment of several values at once that are no tuple")
+            for part, item in zip(target.elts, held.items, strict=True):
+                self.unpack(part, item)
+        else:
+            self.assign(target, held)
+
     def _unpacked(self, held: Held, count: int) -> list[Held]:
         if not isinstance(held, Several) or len(held.items) != count:
             raise NoLoopError("an assignment of several values at once that are no tuple")

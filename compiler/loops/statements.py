@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.loops.nodes import EXPRESSIONS
 from opweave.compiler.loops.rounds import InnerLoop, Rounds
 from opweave.compiler.loops.values import (
+    LONGEST,
     Counted,
     EitherError,
     Elements,
+    Held,
     Mixed,
     NoLoopError,
     Number,
+    Several,
     Size,
     Strided,
+    Zipped,
 )
 
 # Calls of the user's functions within each other.
@@ -95,7 +100,7 @@ def _for(self: Statements, node: ast.For) -> None:
     self.is_entered = is_outermost
     if isinstance(over, Counted):
         _for_range(self, node, over)
-    elif isinstance(over, Strided) and over.rank:
+    elif isinstance(over, Strided | Zipped):
         _for_rows(self, node, over)
     else:
         raise NoLoopError("a loop over what is neither a range nor an array")
@@ -130,24 +135,65 @@ def _counter(node: ast.For) -> str:
     return f"{node.target.id}_" if isinstance(node.target, ast.Name) else "it_"
 
 
-def _for_rows(self: Statements, node: ast.For, over: Strided) -> None:
-    if over.base in self.text.declared:
-        raise NoLoopError("a loop over the rows of what a name holds that may change")
+def _for_rows(self: Statements, node: ast.For, over: Strided | Zipped) -> None:
+    """A loop over the rows of an array, or over those of several at once."""
     counter = self.text.fresh("row_")
-    whole = self.pinned(over)
-    assert isinstance(whole, Strided)
-    size = whole.sizes[0]
-    self.facts.learn(counter, Size.of(0), size.plus(-1))
+    found = _kept(self, over)
+    sizes = list(dict.fromkeys(lengths(found)))
+    size = sizes[0]
+    for other in sizes[1:]:  # the shortest of all
+        text = f"{size.text} < {other.text} ? {size.text} : {other.text}"
+        size = Size.of(self.text.named("int64", text, "n"))
+    self.facts.learn(counter, Size.of(0), sizes[0].plus(-1) if len(sizes) == 1 else None)
     if self.is_entered:
-        self.text.add(f"if ({size.text} == 0) return LOOP_NO_ROUND;")
+        self.text.add(f"if (!(0 < {size.text})) return LOOP_NO_ROUND;")
 
     def begin() -> None:
         self.text.add("LOOP_TICK(1);")
-        number = Number(int, counter, Size.of(counter), 0)
-        self.assign(node.target, self.loaded(self.indexing.index(whole, [number])))
+        number = Number(int, counter, Size.of(counter), 0, LONGEST)
+        self.unpack(node.target, _turn(self, found, number))
 
     head = f"for (int64 {counter} = 0; {counter} < {size.text}; ++{counter})"
     self.loop(InnerLoop(node, head, begin))
+
+
+def _kept(self: Statements, over: Held) -> Any:
+    """What a loop goes through, as it is when the loop begins."""
+    if isinstance(over, Zipped):
+        return Zipped(tuple(_kept(self, item) for item in over.items))
+    if isinstance(over, Counted):
+        if over.step != 1:
+            raise NoLoopError("a range with a step beside other things")
+        start, stop = self.pinned(over.start), self.pinned(over.stop)
+        assert isinstance(start, Number)
+        assert isinstance(stop, Number)
+        count = self.indexing.size_of(stop).plus(self.indexing.size_of(start), -1)
+        size = Size.of(self.text.named("int64", f"at_least_0({count.text})", "n"))
+        return Counted(start, replace(stop, text=size.text, size=size), 1)
+    if isinstance(over, Strided) and (over.base in self.text.declared or not over.rank):
+        raise NoLoopError("a loop over the rows of what a name holds that may change")
+    return self.pinned(over)
+
+
+def lengths(over: Held) -> list[Size]:
+    """How often a loop may go through something; of a range that is in ``stop``, see above."""
+    if isinstance(over, Zipped):
+        return [size for item in over.items for size in lengths(item)]
+    if isinstance(over, Counted) and over.stop.size is not None:
+        return [over.stop.size]
+    return [over.sizes[0]] if isinstance(over, Strided) else []
+
+
+def _turn(self: Statements, over: Held, counter: Number) -> Held:
+    """What a loop gets in one turn."""
+    if isinstance(over, Zipped):
+        return Several(tuple(_turn(self, item, counter) for item in over.items))
+    if isinstance(over, Counted):
+        return self.binary(ast.Add, over.start, counter)
+    if isinstance(over, Number):
+        return self.binary(ast.Add, over, counter)
+    assert isinstance(over, Strided)
+    return self.loaded(self.indexing.index(over, [counter]))
 
 
 def _while(self: Statements, node: ast.While) -> None:

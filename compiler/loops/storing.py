@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from opweave.compiler.codegen.lines import Origin, bind_reduction
-from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.values import Value
-from opweave.compiler.kernels.kernel_parts import Reduction
 from opweave.compiler.loops.applied import (
     Applied,
     along,
-    bounds_of,
     dense_strides,
-    frozen_attrs,
     reads_of,
 )
 from opweave.compiler.loops.numbers import Numbers
@@ -28,7 +21,6 @@ from opweave.compiler.loops.values import (
     Size,
     Strided,
 )
-from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
 
 
@@ -149,62 +141,3 @@ class Storing(Applied):
         self.text.add(f"{dtype.storage}* const {base} = {room}.of<{dtype.storage}>({counted});")
         self.numbers.fault(f"{base} == 0", "LOOP_NO_MEMORY")
         return Strided(base, dtype, base, tuple(sizes), dense_strides(sizes))
-
-    def reduced(self, name: str, operand: Array, **attrs: Any) -> Number:
-        """A reduction of all elements of a row, by the plan that every row has on the host."""
-        operator = OPERATORS[name]
-        frozen = frozen_attrs(operator, attrs)
-        loop, results = operator.type_rule((operand.dtype,), frozen)
-        if not operand.rank or len(results) != 1 or operator.toggles:
-            raise NoLoopError(f"{name} of a number")
-        taken, result = loop[0], results[0]
-        count, place_of = self._flat(operand)
-        if operator.needs_nonempty:
-            self.numbers.fault(f"{count} == 0", "LOOP_EMPTY")
-        node = Node(operator, (Value(0, taken, ()),), (Value(1, result, ()),), frozen)
-        k, x = self.text.fresh("k"), self.text.fresh("v")
-        found = bind_reduction(Origin(node, 0), x, "row", "")
-        acc, name = found.ctype, self.text.fresh("v")
-        head = f"const {acc} {name} = row_of<{acc}>({count}, {found.identity}, "
-        with self.text.block(
-            f"{head}[&](int64 {k}, {acc}& row_acc)", f"}}, []({acc} x, {acc} y) "
-        ):
-            text = self.cast(place_of(k), operand.dtype, taken)
-            self.text.add(f"const {taken.register} {x} = {text};")
-            self.text.add(found.accumulate.text)
-        self.text.lines[-1] += f"{{ return {found.joined('x', 'y')}; }});"
-        self.functions |= dict.fromkeys(f for f in functions_of(found) if f)
-        self.text.add(f"LOOP_TICK({count});")
-        if (text := found.result(name)) != name:
-            name = self.text.named(result.register, text)
-        return Number(result, name, *bounds_of(result))
-
-    def _flat(self, operand: Array) -> tuple[str, Callable[[str], str]]:
-        """How many elements there are, and the text of each by its place among all of them."""
-        longer = [s for s in operand.sizes if not s.is_one]
-        count = " * ".join(s.factor for s in longer) or "1"
-        if len(longer) == 1:
-            axis = operand.sizes.index(longer[0])
-            return count, lambda k: self.element(
-                operand, ["0"] * axis + [k, *self._rest(operand, axis)]
-            )
-        return count, lambda k: self.element(operand, self._places(operand.sizes, k))
-
-    def _rest(self, operand: Array, axis: int) -> list[str]:
-        return ["0"] * (operand.rank - axis - 1)
-
-    def _places(self, sizes: Sequence[Size], k: str) -> list[str]:
-        """The places along all axes of the element that is the k-th, row by row."""
-        found: list[str] = []
-        for size in reversed(sizes):
-            if size.is_one:
-                found.append("0")
-                continue
-            found.append(self.text.named("int64", f"{k} % {size.factor}", "i"))
-            k = self.text.named("int64", f"{k} / {size.factor}", "i")
-        return found[::-1]
-
-
-def functions_of(found: Reduction) -> tuple[str, str]:
-    """The functions of C that a reduction calls, "" for none."""
-    return found.accumulate.function, found.join.function

@@ -200,11 +200,18 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class Zipped:
+    """What several iterables give in turns: a number counts from there on."""
+
+    items: tuple[Strided | Counted | Number | Zipped, ...]
+
+
+@dataclass(frozen=True)
 class Mixed:
     """A float of Python or of NumPy, where nothing says which."""
 
 
-Held = Number | Strided | Elements | Unchanging | Several | Counted | Mixed
+Held = Number | Strided | Elements | Unchanging | Several | Counted | Zipped | Mixed
 
 
 def same_kind(a: Held, b: Held) -> bool:

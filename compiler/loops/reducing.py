@@ -1,0 +1,185 @@
+"""Rows that are reduced, all of an array or along an axis, by the plan that rows have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from opweave.compiler.codegen.lines import Origin, bind_reduction
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Value
+from opweave.compiler.kernels.kernel_parts import Reduction
+from opweave.compiler.loops.applied import bounds_of, frozen_attrs, reads_of
+from opweave.compiler.loops.storing import Storing
+from opweave.compiler.loops.values import Array, Elements, NoLoopError, Number, Size, Strided
+from opweave.compiler.scheduling.accumulation_plans import HOST_FEW_ROWS
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Operator
+from opweave.opcodes.dtypes import I64, DType
+
+# The element of a row at a place: its text, of lines that may stand before.
+PlaceOf = Callable[[str], str]
+
+
+class Row(NamedTuple):
+    """A row to reduce.
+
+    Attributes:
+        length: text of how many elements there are.
+        place_of: of each the text.
+        run: the text of what joins them, up to the type.
+        few: whether there are so few rows that a long one is cut, where that is to be asked.
+    """
+
+    length: str
+    place_of: PlaceOf
+    run: str = "row_of"
+    few: str = ""
+
+
+class Reducing(Storing):
+    """Lowers reductions."""
+
+    def reduced(self, name: str, operand: Array, **attrs: Any) -> Number:
+        """A reduction of all elements."""
+        operator, frozen, _, _ = self._reduction(name, operand, attrs)
+        row = Row(*self._flat(operand))
+        if operator.needs_nonempty:
+            self.numbers.fault(f"{row.length} == 0", "LOOP_EMPTY")
+        found = self._joined(operator, frozen, operand.dtype, row)
+        self.text.add(f"LOOP_TICK({row.length});")
+        return found
+
+    def reduced_along(self, name: str, operand: Array, axis: int, keepdims: bool) -> Strided:
+        """A reduction along an axis, in memory."""
+        operator, frozen, _, result = self._reduction(name, operand, {})
+        row = self._row(operand, axis)
+        if operator.needs_nonempty:
+            self.numbers.fault(f"{row.length} == 0", "LOOP_EMPTY")
+
+        def element(places: Sequence[str]) -> str:
+            found = row._replace(place_of=self._along(operand, axis, keepdims, places))
+            return self._joined(operator, frozen, operand.dtype, found).text
+
+        return self._each_row(operand, axis, keepdims, result, element)
+
+    def first_place(self, sign: str, operand: Array) -> Number:
+        """The place of the first largest (``>``) or smallest element, or of the first NaN."""
+        count, place_of = self._flat(operand)
+        self.numbers.fault(f"{count} == 0", "LOOP_EMPTY")
+        name = self._first(sign, operand.dtype, count, place_of)
+        self.text.add(f"LOOP_TICK({count});")
+        return Number(I64, name, *bounds_of(I64))
+
+    def first_places(self, sign: str, operand: Array, axis: int, keepdims: bool) -> Strided:
+        """The same along an axis, in memory."""
+        row = self._row(operand, axis)
+        self.numbers.fault(f"{row.length} == 0", "LOOP_EMPTY")
+
+        def element(places: Sequence[str]) -> str:
+            place_of = self._along(operand, axis, keepdims, places)
+            return self._first(sign, operand.dtype, row.length, place_of)
+
+        return self._each_row(operand, axis, keepdims, I64, element)
+
+    def _reduction(
+        self, name: str, operand: Array, attrs: Any
+    ) -> tuple[Operator, Any, DType, DType]:
+        """The operator, its attributes, and the types of what it takes and gives."""
+        operator = OPERATORS[name]
+        frozen = frozen_attrs(operator, attrs)
+        loop, results = operator.type_rule((operand.dtype,), frozen)
+        if not operand.rank or len(results) != 1 or operator.toggles:
+            raise NoLoopError(f"{name} of a number")
+        return operator, frozen, loop[0], results[0]
+
+    def _row(self, operand: Array, axis: int) -> Row:
+        """How each row along an axis is joined, but for its elements.
+
+        The last axis is cut where it is long and the rows are few; any other never is.
+        """
+        others = [s.factor for n, s in enumerate(operand.sizes) if n != axis and not s.is_one]
+        rows = " * ".join(others) or "1"
+        count = operand.sizes[axis].text
+        if axis == operand.rank - 1:
+            return Row(count, str, "row_of_rows", f"{rows} < {HOST_FEW_ROWS}")
+        return Row(count, str, "run_of")
+
+    def _along(self, operand: Array, axis: int, keepdims: bool, places: Sequence[str]) -> PlaceOf:
+        """The elements of a row, by the places along the axes of the result."""
+        before, behind = places[:axis], places[axis + keepdims :]
+        return lambda k: self.element(operand, [*before, k, *behind])
+
+    def _each_row(
+        self,
+        operand: Array,
+        axis: int,
+        keepdims: bool,
+        result: DType,
+        element: Callable[[Sequence[str]], str],
+    ) -> Strided:
+        one = [Size.of(1)] * keepdims
+        sizes = (*operand.sizes[:axis], *one, *operand.sizes[axis + 1 :])
+        made = self.apart(Elements(result, sizes, element, reads_of(operand)))
+        longer = [s.factor for s in operand.sizes if not s.is_one]
+        self.text.add(f"LOOP_TICK({' * '.join(longer) or '1'});")
+        return made
+
+    def _joined(self, operator: Operator, frozen: Any, dtype: DType, row: Row) -> Number:
+        """The lines that reduce a row."""
+        loop, results = operator.type_rule((dtype,), frozen)
+        taken, result = loop[0], results[0]
+        node = Node(operator, (Value(0, taken, ()),), (Value(1, result, ()),), frozen)
+        k, x = self.text.fresh("k"), self.text.fresh("v")
+        found = bind_reduction(Origin(node, 0), x, "row", "")
+        acc, name = found.ctype, self.text.fresh("v")
+        begin = "0, " if row.run == "run_of" else f"{row.few}, " if row.few else ""
+        head = f"const {acc} {name} = {row.run}<{acc}>({begin}{row.length}, {found.identity}, "
+        with self.text.block(
+            f"{head}[&](int64 {k}, {acc}& row_acc)", f"}}, []({acc} x, {acc} y) "
+        ):
+            text = self.cast(row.place_of(k), dtype, taken)
+            self.text.add(f"const {taken.register} {x} = {text};")
+            self.text.add(found.accumulate.text)
+        self.text.lines[-1] += f"{{ return {found.joined('x', 'y')}; }});"
+        self.functions |= dict.fromkeys(f for f in functions_of(found) if f)
+        if (text := found.result(name)) != name:
+            name = self.text.named(result.register, text)
+        return Number(result, name, *bounds_of(result))
+
+    def _first(self, sign: str, dtype: DType, count: str, place_of: PlaceOf) -> str:
+        """The lines that look for the first place of an extreme."""
+        if dtype.is_complex:
+            raise NoLoopError("the place of an extreme of complex numbers")
+        k, name, register = self.text.fresh("k"), self.text.fresh("v"), dtype.register
+        head = f"const int64 {name} = first_of<{register}>({count}, [&](int64 {k})"
+        with self.text.block(head, f"}}, []({register} x, {register} y) "):
+            self.text.add(f"return {place_of(k)};")
+        self.text.lines[-1] += f"{{ return x {sign} y; }});"
+        return name
+
+    def _flat(self, operand: Array) -> tuple[str, PlaceOf]:
+        """How many elements there are, and the text of each by its place among all of them."""
+        longer = [s for s in operand.sizes if not s.is_one]
+        count = " * ".join(s.factor for s in longer) or "1"
+        if len(longer) == 1:
+            axis = operand.sizes.index(longer[0])
+            rest = ["0"] * (operand.rank - axis - 1)
+            return count, lambda k: self.element(operand, ["0"] * axis + [k, *rest])
+        return count, lambda k: self.element(operand, self._places(operand.sizes, k))
+
+    def _places(self, sizes: Sequence[Size], k: str) -> list[str]:
+        """The places along all axes of the element that is the k-th, row by row."""
+        found: list[str] = []
+        for size in reversed(sizes):
+            if size.is_one:
+                found.append("0")
+                continue
+            found.append(self.text.named("int64", f"{k} % {size.factor}", "i"))
+            k = self.text.named("int64", f"{k} / {size.factor}", "i")
+        return found[::-1]
+
+
+def functions_of(found: Reduction) -> tuple[str, str]:
+    """The functions of C that a reduction calls, "" for none."""
+    return found.accumulate.function, found.join.function

@@ -1,0 +1,87 @@
+"""NumPy's reductions inside of a loop, by table: of all elements, or along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.loops.arithmetic import as_computed
+from opweave.compiler.loops.numbers import literal
+from opweave.compiler.loops.statements import Statements
+from opweave.compiler.loops.values import LONGEST, Array, Held, NoLoopError, Number, Unchanging
+from opweave.opcodes import dtypes
+
+NONE = Unchanging(None)
+
+
+def _axis_of(what: str, array: Held, axis: Held, keepdims: Held) -> tuple[Array, int | None, bool]:
+    """The array of a reduction, the axis that is asked for, and whether it stays."""
+    found = as_computed(array)
+    if isinstance(found, Number) or not found.rank:
+        raise NoLoopError(f"{what} of a number")
+    keeps, place = getattr(keepdims, "known", None), getattr(axis, "known", None)
+    if type(keeps) is not bool:
+        raise NoLoopError(f"{what} with keepdims= that changes")
+    if isinstance(axis, Unchanging) and axis.value is None and not keeps:
+        return found, None, keeps
+    if type(place) is not int or not -found.rank <= place < found.rank:
+        raise NoLoopError(f"{what} along this axis")
+    place %= found.rank
+    return found, None if found.rank == 1 and not keeps else place, keeps
+
+
+def _reduction(name: str) -> Callable[..., Held]:
+    def reduce(
+        self: Statements, a: Held, axis: Held = NONE, *, keepdims: Held = literal(False)
+    ) -> Held:
+        array, place, keeps = _axis_of(name, a, axis, keepdims)
+        if place is None:
+            return self.reduced(name, array)
+        return self.reduced_along(name, array, place, keeps)
+
+    return reduce
+
+
+def _mean(
+    self: Statements, a: Held, axis: Held = NONE, *, keepdims: Held = literal(False)
+) -> Held:
+    """The sum over the number of elements, as kernels have it."""
+    array, place, keeps = _axis_of("mean", a, axis, keepdims)
+    if array.dtype not in (dtypes.F32, dtypes.F64):
+        raise NoLoopError(f"a mean of {array.dtype}")
+    sizes = array.sizes if place is None else (array.sizes[place],)
+    text = " * ".join(size.factor for size in sizes)
+    count = Number(int, self.text.named("int64", text, "n"), None, 0, LONGEST)
+    if place is None:
+        return self.apply("divide", self.reduced("sum", array), count)
+    return self.apply("divide", self.reduced_along("sum", array, place, keeps), count)
+
+
+def _first(sign: str) -> Callable[..., Held]:
+    def find(
+        self: Statements, a: Held, axis: Held = NONE, *, keepdims: Held = literal(False)
+    ) -> Held:
+        array, place, keeps = _axis_of("argmax, argmin", a, axis, keepdims)
+        if place is None:
+            return self.first_place(sign, array)
+        return self.first_places(sign, array, place, keeps)
+
+    return find
+
+
+REDUCED = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
+# By the names of methods, and by the functions.
+REDUCING_METHODS: Mapping[str, Callable[..., Held]] = {
+    **{name: _reduction(name) for name in REDUCED},
+    "mean": _mean,
+    "argmax": _first(">"),
+    "argmin": _first("<"),
+}
+REDUCING: tuple[tuple[Any, Callable[..., Held]], ...] = (
+    *((function, REDUCING_METHODS[name]) for name, function in REDUCED.items()),
+    (np.amax, REDUCING_METHODS["max"]),
+    (np.amin, REDUCING_METHODS["min"]),
+    *((getattr(np, name), REDUCING_METHODS[name]) for name in ("mean", "argmax", "argmin")),
+)
