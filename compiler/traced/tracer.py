@@ -40,6 +40,7 @@ class Tracer(SharedMemory):
             true: each comparison of numbers is part of the guard then.
         catches: the function may catch errors: those of empty reductions are raised inside of it.
         catches_index: it may catch those of places without an element, which NumPy looks for.
+        calls_library: calls of NumPy's library become nodes, see ``compiler/library``.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
         edits: what stands for some operators, by name, while an edited composite is traced.
     """
@@ -47,7 +48,7 @@ class Tracer(SharedMemory):
     selects = True
     array_class: type = np.ndarray
     edits: Mapping[str, Operator] = {}
-    asks_truth = catches = catches_index = False
+    asks_truth = catches = catches_index = calls_library = False
 
     def __init__(
         self,

@@ -62,6 +62,7 @@ def trace(
     watches: bool = False,
     writes: int = 0,
     may_warn: bool = False,
+    calls_library: bool = False,
 ) -> Trace:
     """Run ``fn`` on traced values.
 
@@ -79,6 +80,7 @@ def trace(
         watches: floating-point errors are looked for in what NumPy computes while tracing.
         writes: how often it may write to arguments, see ``written.py``.
         may_warn: a function of which NumPy warns, for these extents, is refused.
+        calls_library: calls of NumPy's library become nodes.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -91,7 +93,7 @@ def trace(
     def traced(holds_made: bool) -> Trace:
         tracer = Tracer(GraphBuilder({}), dict(scalars), first_line, describe)
         tracer.holds_made, tracer.watches, tracer.lends = holds_made, watches, writes
-        tracer.may_warn = may_warn
+        tracer.may_warn, tracer.calls_library = may_warn, calls_library
         _ask(tracer, arguments)
         try:
             with lending(tracer), _telling(tracer):

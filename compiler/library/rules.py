@@ -1,0 +1,236 @@
+"""Shapes of what functions of NumPy's library give, from the shapes of their operands.
+
+A rule takes what a call asks, and gives a shape for each result.  Extents are numbers, or traced
+numbers that stay symbols.  A call whose results have other shapes all the same is found when it
+runs, and NumPy runs the function in its place: so a rule may leave what NumPy refuses to NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.reshaping import counted_axes, counted_axis
+from opweave.compiler.arrays.traced_operators import is_traced_number
+from opweave.compiler.numpy_api.signatures import NONE
+from opweave.opcodes.errors import UnsupportedError
+
+Shape = tuple[Any, ...]
+Shapes = list[Shape]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a call asks: arguments by name, and NumPy's defaults of the others."""
+
+    given: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        found = self.given.get(name, self.defaults.get(name))
+        return None if found is NONE else found
+
+    def shape(self, name: str = "a") -> Shape:
+        """The shape of an argument: an array, a list of numbers, or a number."""
+        return tuple(getattr(self[name], "shape", None) or np.shape(self[name]))
+
+    def axis(self, rank: int) -> int:
+        return counted_axis("axis", self["axis"], rank)
+
+
+Rule = Callable[[Asked], Shapes]
+
+
+def smaller(m: Any, n: Any) -> Any:
+    """The smaller one of two extents, without a branch."""
+    if is_traced_number(m):
+        return m.__opweave_scalar__("min", n)
+    return n.__opweave_scalar__("min", m) if is_traced_number(n) else min(m, n)
+
+
+def like(name: str = "a") -> Rule:
+    return lambda asked: [asked.shape(name)]
+
+
+def ordered(asked: Asked) -> Shapes:
+    """Of a sort, whose axis may be None: of all elements."""
+    return [(asked["a"].size,)] if asked["axis"] is None else like()(asked)
+
+
+def of_keys(asked: Asked) -> Shapes:
+    """Of ``lexsort``: keys are in a sequence, or along the first axis of an array."""
+    keys = asked["keys"]
+    return [tuple(keys[0].shape) if isinstance(keys, tuple | list) else tuple(keys.shape[1:])]
+
+
+def reduced(asked: Asked) -> Shapes:
+    """Of a reduction."""
+    shape = asked.shape()
+    gone = counted_axes("axis", asked["axis"], len(shape))
+    if asked["keepdims"]:
+        return [tuple(1 if n in gone else extent for n, extent in enumerate(shape))]
+    return [tuple(extent for n, extent in enumerate(shape) if n not in gone)]
+
+
+def quantiles(asked: Asked) -> Shapes:
+    (shape,) = reduced(asked)
+    return [asked.shape("q") + shape]
+
+
+def along(extent: Callable[[Any, Any], Any]) -> Rule:
+    """Of a transform along an axis: its extent, from that of the operand and ``n``."""
+
+    def rule(asked: Asked) -> Shapes:
+        shape = list(asked.shape())
+        axis = asked.axis(len(shape))
+        shape[axis] = extent(shape[axis], asked["n"])
+        return [tuple(shape)]
+
+    return rule
+
+
+def over(last: Callable[[Any, Any], Any]) -> Rule:
+    """Of a transform over some axes: the extent of the last one, the others as in ``s``.
+
+    Raises:
+        UnsupportedError: an extent that is -1 stands for that of the operand.
+    """
+
+    def rule(asked: Asked) -> Shapes:
+        shape, sizes = list(asked.shape()), asked["s"]
+        axes = asked["axes"]
+        if axes is None:
+            axes = tuple(range(-len(shape if sizes is None else sizes), 0))
+        if not axes:
+            raise UnsupportedError("a transform over no axis")
+        places = counted_axes("axes", tuple(axes), len(shape))
+        sizes = [None] * len(places) if sizes is None else sizes
+        for axis, size in zip(places[:-1], sizes[:-1], strict=True):
+            shape[axis] = shape[axis] if size is None else size
+        shape[places[-1]] = last(shape[places[-1]], sizes[-1])
+        return [tuple(shape)]
+
+    return rule
+
+
+def all_of(extent: Any, n: Any) -> Any:
+    return extent if n is None else n
+
+
+def half_of(extent: Any, n: Any) -> Any:
+    """The half of a spectrum that says all of it."""
+    return all_of(extent, n) // 2 + 1
+
+
+def twice(extent: Any, n: Any) -> Any:
+    """What half of a spectrum is of."""
+    return 2 * (extent - 1) if n is None else n
+
+
+def matrix_shape(asked: Asked, name: str = "a") -> tuple[Shape, Any, Any]:
+    """Extents before the last two, and these.
+
+    Raises:
+        UnsupportedError: fewer than two dimensions.
+    """
+    shape = asked.shape(name)
+    if len(shape) < 2:
+        raise UnsupportedError("expected matrices")
+    return shape[:-2], shape[-2], shape[-1]
+
+
+def batches(first: Shape, second: Shape) -> Shape:
+    """Extents of two batches that meet; whether they do, NumPy tells."""
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    apart = len(longer) - len(shorter)
+    pairs = zip(longer[apart:], shorter, strict=True)
+    return longer[:apart] + tuple(n if type(m) is int and m == 1 else m for m, n in pairs)
+
+
+def solved(asked: Asked) -> Shapes:
+    batch, rows, _ = matrix_shape(asked)
+    right = asked.shape("b")
+    if len(right) == 1:
+        return [(*batch, rows)]
+    return [(*batches(batch, right[:-2]), *right[-2:])]
+
+
+def least_squares(asked: Asked) -> Shapes:
+    _, rows, cols = matrix_shape(asked)
+    right = asked.shape("b")
+    sums = right[1:] or (1,)
+    return [(cols, *right[1:]), sums if rows > cols else (0,), (), (smaller(rows, cols),)]
+
+
+def of_each_matrix(count: int, name: str = "a") -> Rule:
+    """So many numbers of each matrix."""
+    return lambda asked: [matrix_shape(asked, name)[0]] * count
+
+
+def rank(asked: Asked) -> Shapes:
+    return [matrix_shape(asked, "A")[0]] if len(asked.shape("A")) > 1 else [()]
+
+
+def condition(asked: Asked) -> Shapes:
+    return [matrix_shape(asked, "x")[0]]
+
+
+def values_of(name: str = "a") -> Rule:
+    """A value for each row of a square matrix."""
+    return lambda asked: [asked.shape(name)[:-1]]
+
+
+def pairs_of(asked: Asked) -> Shapes:
+    batch, rows, cols = matrix_shape(asked)
+    return [(*batch, rows), (*batch, rows, cols)]
+
+
+def singular_values(asked: Asked) -> Shapes:
+    batch, rows, cols = matrix_shape(asked, "x")
+    return [(*batch, smaller(rows, cols))]
+
+
+def singular(asked: Asked) -> Shapes:
+    batch, m, n = matrix_shape(asked)
+    k = smaller(m, n)
+    if not asked["compute_uv"]:
+        return [(*batch, k)]
+    rows, cols = (m, n) if asked["full_matrices"] else (k, k)
+    return [(*batch, m, rows), (*batch, k), (*batch, cols, n)]
+
+
+def factored(asked: Asked) -> Shapes:
+    """Of ``qr``, by its mode."""
+    batch, m, n = matrix_shape(asked)
+    k = smaller(m, n)
+    modes: dict[str, Shapes] = {
+        "reduced": [(*batch, m, k), (*batch, k, n)],
+        "complete": [(*batch, m, m), (*batch, m, n)],
+        "r": [(*batch, k, n)],
+        "raw": [(*batch, n, m), (*batch, k)],
+    }
+    return modes[asked["mode"]]
+
+
+def transposed(asked: Asked) -> Shapes:
+    batch, m, n = matrix_shape(asked)
+    return [(*batch, n, m)]
+
+
+def counted(edges: Sequence[int]) -> Rule:
+    """Of a histogram: so many more places than bins.
+
+    Raises:
+        UnsupportedError: not a number of bins.
+    """
+
+    def rule(asked: Asked) -> Shapes:
+        bins = asked["bins"]
+        if type(bins) is not int or bins < 1:
+            raise UnsupportedError("expected a number of bins")
+        return [(bins + more,) for more in edges]
+
+    return rule

@@ -1,0 +1,111 @@
+"""The functions of NumPy's library that a program calls, and what is known of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.library import rules
+from opweave.compiler.library.rules import Rule
+from opweave.compiler.numpy_api.signatures import NumpyParameters
+from opweave.opcodes.cached import cached_property
+
+
+@dataclass(frozen=True, eq=False)
+class LibraryRow:
+    """A function of NumPy's library.
+
+    Attributes:
+        function: itself.
+        rule: gives the shapes of its results.
+        items: parameters whose sequences may hold arrays.
+        static: parameters whose numbers belong to the guard.
+        refused: parameters that a call may not give.
+        small: what stands for arguments while small arrays are tried, see ``results.py``.
+        signature: a function with its parameters, where it does not tell them.
+    """
+
+    function: Callable[..., Any]
+    rule: Rule
+    items: tuple[str, ...] = ()
+    static: tuple[str, ...] = ("axis", "axes", "bins", "range")
+    refused: tuple[str, ...] = ("overwrite_input", "order", "out")
+    small: Mapping[str, Any] = field(default_factory=dict)
+    signature: Callable[..., Any] | None = None
+
+    @cached_property
+    def parameters(self) -> NumpyParameters:
+        return NumpyParameters.of(self.signature or self.function)
+
+    @property
+    def by_position(self) -> tuple[str, ...]:
+        """Parameters that go by position alone."""
+        return tuple(n for n in self.parameters.names if n not in self.parameters.by_name)
+
+    @property
+    def name(self) -> str:
+        """As messages call it."""
+        module = self.function.__module__.replace("numpy", "np", 1)
+        return f"{module}.{self.function.__name__}"
+
+
+def _lexsort(keys: Any, axis: int = -1) -> Any:
+    """The parameters of ``np.lexsort``, which is in C."""
+
+
+def _rows(*functions: Any, rule: Rule, **options: Any) -> dict[Any, LibraryRow]:
+    """Rows of some functions; one that this version of NumPy has not is None."""
+    return {f: LibraryRow(f, rule, **options) for f in functions if f is not None}
+
+
+def _named(name: str) -> Any:
+    """A function that not every version of NumPy has."""
+    return getattr(np.linalg, name, None)
+
+
+PLACE, LENGTH, LENGTHS = {"kth": 0}, {"n": 2}, {"s": None}
+
+LIBRARY: dict[Any, LibraryRow] = {
+    **_rows(np.sort, np.argsort, rule=rules.ordered),
+    **_rows(np.partition, np.argpartition, rule=rules.ordered, small=PLACE),
+    **_rows(np.lexsort, rule=rules.of_keys, items=("keys",), signature=_lexsort),
+    **_rows(np.sort_complex, rule=rules.like()),
+    **_rows(np.median, np.nanmedian, np.nanargmax, np.nanargmin, rule=rules.reduced),
+    **_rows(
+        np.quantile, np.percentile, np.nanquantile, np.nanpercentile, rule=rules.quantiles
+    ),
+    **_rows(np.unwrap, rule=rules.like("p")),
+    **_rows(np.i0, rule=rules.like("x")),
+    **_rows(np.histogram, rule=rules.counted((0, 1))),
+    **_rows(np.histogram_bin_edges, rule=rules.counted((1,))),
+    **_rows(np.fft.fft, np.fft.ifft, rule=rules.along(rules.all_of), small=LENGTH),
+    **_rows(np.fft.rfft, np.fft.ihfft, rule=rules.along(rules.half_of), small=LENGTH),
+    **_rows(np.fft.irfft, np.fft.hfft, rule=rules.along(rules.twice), small=LENGTH),
+    **_rows(
+        np.fft.fft2, np.fft.ifft2, np.fft.fftn, np.fft.ifftn, rule=rules.over(rules.all_of),
+        small=LENGTHS,
+    ),
+    **_rows(np.fft.rfft2, np.fft.rfftn, rule=rules.over(rules.half_of), small=LENGTHS),
+    **_rows(np.fft.irfft2, np.fft.irfftn, rule=rules.over(rules.twice), small=LENGTHS),
+    **_rows(np.linalg.inv, np.linalg.cholesky, rule=rules.like()),
+    **_rows(np.linalg.solve, rule=rules.solved),
+    **_rows(np.linalg.lstsq, rule=rules.least_squares),
+    **_rows(np.linalg.det, rule=rules.of_each_matrix(1)),
+    **_rows(np.linalg.slogdet, rule=rules.of_each_matrix(2)),
+    **_rows(np.linalg.eigvalsh, rule=rules.values_of()),
+    **_rows(np.linalg.eigh, rule=rules.pairs_of),
+    **_rows(np.linalg.svd, rule=rules.singular),
+    **_rows(_named("svdvals"), rule=rules.singular_values),
+    **_rows(np.linalg.qr, rule=rules.factored),
+    **_rows(np.linalg.pinv, rule=rules.transposed),
+    **_rows(np.linalg.matrix_rank, rule=rules.rank),
+    **_rows(np.linalg.cond, rule=rules.condition),
+}  # fmt: skip
+# Methods of arrays that are such functions, and those that write what the function gives.
+METHODS: dict[str, LibraryRow] = {
+    f.__name__: LIBRARY[f] for f in (np.argsort, np.argpartition)
+}
+IN_PLACE: dict[str, LibraryRow] = {f.__name__: LIBRARY[f] for f in (np.sort, np.partition)}

@@ -1,0 +1,119 @@
+"""Calls of NumPy's library as operators: what no kernel computes, and NumPy does between kernels.
+
+An operator is a function, by its module and name, with the parameters that operands are for.  All
+else that a call says is an attribute of its node, so two calls that say the same are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from opweave.opcodes.cached import cached_property
+from opweave.opcodes.core import Kind, Operator
+from opweave.opcodes.dtypes import DType
+
+MOST_KEPT = 1024
+
+
+@dataclass(frozen=True)
+class Given:
+    """What an operand is for.
+
+    Attributes:
+        parameter: of the function.
+        is_item: it is an item of a sequence that the parameter takes.
+        is_weak: it is a number of Python's.
+    """
+
+    parameter: str
+    is_item: bool = False
+    is_weak: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LibraryCall(Operator):
+    """A function of NumPy's library, for operands of some kinds.
+
+    Attributes:
+        module, function: by which it is found.
+        given: what each operand is for.
+        by_position: parameters that go by position, in order.
+        made: dtypes of the results.
+    """
+
+    module: str
+    function: str
+    given: tuple[Given, ...]
+    by_position: tuple[str, ...]
+    made: tuple[DType, ...]
+
+    def check_list(self) -> None:
+        """It has no op-codes, and its name never enters generated code."""
+
+    def __reduce__(self) -> Any:
+        """By the names, since one operator stands for all calls of its kind."""
+        return library_call, (
+            self.module, self.function, self.given, self.by_position, self.made,
+        )  # fmt: skip
+
+    @cached_property
+    def called(self) -> Callable[..., Any]:
+        """The function itself."""
+        found: Callable[..., Any] = getattr(import_module(self.module), self.function)
+        return found
+
+    def arguments(
+        self, operands: tuple[Any, ...], attrs: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of the call, by position and by name."""
+        named = dict(attrs)
+        for given, operand in zip(self.given, operands, strict=True):
+            item = operand.item() if given.is_weak else operand
+            if given.is_item:
+                named[given.parameter] = (*named.get(given.parameter, ()), item)
+            else:
+                named[given.parameter] = item
+        return [named.pop(name) for name in self.by_position if name in named], named
+
+    def tolerance(self, dtype: DType) -> tuple[float, float]:
+        """How far a result may be from NumPy's: it has the same bits."""
+        return 0.0, 0.0
+
+    def by_numpy(self, *operands: Any, **attrs: Any) -> Any:
+        """What the function gives: an array, or a tuple of them."""
+        args, kwargs = self.arguments(operands, attrs)
+        found = self.called(*args, **kwargs)
+        return tuple(found) if isinstance(found, tuple | list) else found
+
+
+@lru_cache(MOST_KEPT)
+def library_call(
+    module: str,
+    function: str,
+    given: tuple[Given, ...],
+    by_position: tuple[str, ...],
+    made: tuple[DType, ...],
+) -> LibraryCall:
+    """The operator of a function of NumPy's: the same one for the same arguments."""
+
+    def types(operands: tuple[Any, ...], attrs: Any) -> tuple[tuple[Any, ...], tuple[DType, ...]]:
+        return operands, made
+
+    names = tuple(
+        f"{g.parameter}{n if g.is_item else ''}" for n, g in enumerate(given)
+    )
+    found = LibraryCall(
+        name=f"{module}.{function}".replace("numpy", "np", 1), kind=Kind.LIBRARY, opcodes=(),
+        numpy=_unset, type_rule=types, params=names, module=module, function=function,
+        given=given, by_position=by_position, made=made,
+    )  # fmt: skip
+    object.__setattr__(found, "numpy", found.by_numpy)
+    return found
+
+
+def _unset(*operands: Any, **attrs: Any) -> Any:
+    raise AssertionError("an operator whose meaning is set once it is made")
