@@ -149,6 +149,9 @@ class TracerLike(Protocol):
     def class_of(self, value: Value) -> type:
         """The class of an array, as the user's function may ask."""
 
+    def quietly(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call what calls NumPy, and nothing of the user's."""
+
     def hidden_view(self, array: Any, axes: tuple[int | None, ...]) -> TracedArrayLike:
         """A view that nobody can write through, since it has no name of its own."""
 

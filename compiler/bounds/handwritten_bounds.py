@@ -1,8 +1,8 @@
 """Kernels that someone wrote and calls of NumPy's library, as far as bounds go.
 
 Nothing is known of how they round.  A kernel is held to its meaning, for the very operands that it
-got, within the tolerance that its author states; a call of NumPy's gives the same bits again.  What
-comes after it goes on from what it made.
+got, within the tolerance that its author states; a call of NumPy's gives the same bits again.
+What comes after it goes on from what it made.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def _named(node: Node) -> Iterator[tuple[str, Operand]]:
     row = node.operator
     if isinstance(row, CudaKernel):
         for declared, items in ((row.given, node.operands), (row.made, node.results)):
-            yield from ((f"{row.c_name}.{p.name}", i) for p, i in zip(declared, items, strict=True))
+            yield from (
+                (f"{row.c_name}.{p.name}", i) for p, i in zip(declared, items, strict=True)
+            )
     if isinstance(row, LibraryCall):
         names = *row.params, *(f"out{n}" for n in range(len(row.made)))
         items = *node.operands, *node.results

@@ -41,8 +41,9 @@ def library_function(
 ) -> Callable[..., Any] | None:
     """What makes a node of a call of a function; None where no node stands for it."""
     row = LIBRARY.get(function)
-    is_plain = row is not None and tracer.calls_library and kwargs.get("out") is None
-    return partial(_called, tracer, row) if is_plain else None
+    if row is None or not tracer.calls_library or kwargs.get("out") is not None:
+        return None
+    return partial(_called, tracer, row)
 
 
 def library_method(tracer: TracerLike, name: str) -> Callable[..., Any] | None:
@@ -71,7 +72,7 @@ def _called(tracer: TracerLike, row: LibraryRow, *args: Any, **kwargs: Any) -> A
             raise UnsupportedError(f"argument {name}= is not compiled")
     taken = _Taken(tracer, row, named)
     given = tuple(taken.given)
-    found = tried(row, given, taken.operands, dict(taken.attrs))
+    found = tracer.quietly(tried, row, given, taken.operands, dict(taken.attrs))
     shapes = row.rule(Asked(taken.seen, row.parameters.defaults))
     if tuple(map(len, shapes)) != found.ranks:
         raise UnsupportedError(f"{row.name}: expected results of {found.ranks} dimensions")
@@ -97,7 +98,9 @@ def _check(tracer: TracerLike, row: LibraryRow) -> None:
     if tracer.catches:
         raise UnsupportedError(f"{row.name}, where the function may catch what it raises")
     if tracer.sets_errors:
-        raise UnsupportedError(f"{row.name}, where the function changes NumPy's settings of errors")
+        raise UnsupportedError(
+            f"{row.name}, where the function changes NumPy's settings of errors"
+        )
 
 
 class _Taken:

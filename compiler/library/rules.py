@@ -126,7 +126,13 @@ def half_of(extent: Any, n: Any) -> Any:
 
 
 def twice(extent: Any, n: Any) -> Any:
-    """What half of a spectrum is of."""
+    """What half of a spectrum is of.
+
+    Raises:
+        UnsupportedError: of nothing, which NumPy refuses.
+    """
+    if not extent > 0:  # part of the guard
+        raise UnsupportedError("half of a spectrum without elements")
     return 2 * (extent - 1) if n is None else n
 
 

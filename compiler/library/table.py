@@ -13,6 +13,8 @@ from opweave.compiler.library.rules import Rule
 from opweave.compiler.numpy_api.signatures import NumpyParameters
 from opweave.opcodes.cached import cached_property
 
+Small = Mapping[str, Callable[[Any], Any]]
+
 
 @dataclass(frozen=True, eq=False)
 class LibraryRow:
@@ -24,7 +26,7 @@ class LibraryRow:
         items: parameters whose sequences may hold arrays.
         static: parameters whose numbers belong to the guard.
         refused: parameters that a call may not give.
-        small: what stands for arguments while small arrays are tried, see ``results.py``.
+        small: what an argument becomes while small arrays are tried, see ``tried.py``.
         signature: a function with its parameters, where it does not tell them.
     """
 
@@ -33,7 +35,7 @@ class LibraryRow:
     items: tuple[str, ...] = ()
     static: tuple[str, ...] = ("axis", "axes", "bins", "range")
     refused: tuple[str, ...] = ("overwrite_input", "order", "out")
-    small: Mapping[str, Any] = field(default_factory=dict)
+    small: Small = field(default_factory=dict)
     signature: Callable[..., Any] | None = None
 
     @cached_property
@@ -66,7 +68,11 @@ def _named(name: str) -> Any:
     return getattr(np.linalg, name, None)
 
 
-PLACE, LENGTH, LENGTHS = {"kth": 0}, {"n": 2}, {"s": None}
+# What a call of small arrays says in the place of what refers to longer ones.
+MOST = 4
+PLACE: Small = {"kth": lambda kth: 0}
+LENGTH: Small = {"n": lambda n: n and min(n, MOST)}
+LENGTHS: Small = {"s": lambda s: s and tuple(n and min(n, MOST) for n in s)}
 
 LIBRARY: dict[Any, LibraryRow] = {
     **_rows(np.sort, np.argsort, rule=rules.ordered),
@@ -105,7 +111,5 @@ LIBRARY: dict[Any, LibraryRow] = {
     **_rows(np.linalg.cond, rule=rules.condition),
 }  # fmt: skip
 # Methods of arrays that are such functions, and those that write what the function gives.
-METHODS: dict[str, LibraryRow] = {
-    f.__name__: LIBRARY[f] for f in (np.argsort, np.argpartition)
-}
+METHODS: dict[str, LibraryRow] = {f.__name__: LIBRARY[f] for f in (np.argsort, np.argpartition)}
 IN_PLACE: dict[str, LibraryRow] = {f.__name__: LIBRARY[f] for f in (np.sort, np.partition)}

@@ -48,7 +48,7 @@ def tried(
     Raises:
         UnsupportedError: it raises, or gives something else than arrays and numbers of NumPy's.
     """
-    named = {**attrs, **{name: item for name, item in row.small.items() if name in attrs}}
+    named = {**attrs, **{n: small(attrs[n]) for n, small in row.small.items() if n in attrs}}
     pairs = zip(given, operands, strict=True)
     items = [_small(row, g.parameter, operand, number) for g, (operand, number) in pairs]
     function = row.function
@@ -80,7 +80,8 @@ def _is_result(found: Any) -> bool:
 def _small(row: LibraryRow, name: str, operand: Any, number: Any) -> Any:
     """A small array in the place of an array: ones on the diagonal, 0 and 1 in a vector."""
     if isinstance(operand, Scalar):
-        return np.asarray(row.small.get(name, number), operand.dtype.numpy)[()]
+        small = row.small.get(name)
+        return np.asarray(small(number) if small else number, operand.dtype.numpy)[()]
     assert isinstance(operand, Value)
     shape = [1 if type(extent) is int and extent == 1 else LENGTH for extent in operand.shape]
     made = np.zeros(shape, operand.dtype.numpy)

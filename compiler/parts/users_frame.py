@@ -34,7 +34,9 @@ def caller_there(frame: FrameType | None) -> Callable[..., Any]:
 
 def caller_at(file: str, line: int) -> Callable[..., Any]:
     """What calls a function from a line of a file, of whose module it has the globals."""
-    modules = (vars(module) for module in [*sys.modules.values()] if isinstance(module, ModuleType))
+    modules = (
+        vars(module) for module in [*sys.modules.values()] if isinstance(module, ModuleType)
+    )
     named = {"__name__": "__main__", "__file__": file}
     found = next((names for names in modules if names.get("__file__") == file), named)
     return FunctionType(_code(file, line), found) if file else _called

@@ -103,9 +103,7 @@ def library_call(
     def types(operands: tuple[Any, ...], attrs: Any) -> tuple[tuple[Any, ...], tuple[DType, ...]]:
         return operands, made
 
-    names = tuple(
-        f"{g.parameter}{n if g.is_item else ''}" for n, g in enumerate(given)
-    )
+    names = tuple(f"{g.parameter}{n if g.is_item else ''}" for n, g in enumerate(given))
     found = LibraryCall(
         name=f"{module}.{function}".replace("numpy", "np", 1), kind=Kind.LIBRARY, opcodes=(),
         numpy=_unset, type_rule=types, params=names, module=module, function=function,

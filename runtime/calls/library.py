@@ -18,6 +18,7 @@ from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.writes import Unwritten
 
 Operand = Callable[[Any], Any]
+Taking = Callable[[Any, Sequence[Any]], Any]
 
 
 def called(
@@ -61,18 +62,21 @@ def called(
 def _taking(
     layouts: Layouts, items: Sequence[Value | Scalar], inputs: Sequence[Operand],
     taken: Sequence[int],
-) -> Iterator[Callable[[Any, Sequence[Any]], Any]]:  # fmt: skip
+) -> Iterator[Taking]:  # fmt: skip
     """What gives each operand, of the arrays and numbers of a call."""
     arrays, numbers = iter(inputs), iter(taken)
     for item in items:
         if isinstance(item, Scalar):
-            kind, number = item.dtype.numpy.type, next(numbers)
-            yield lambda _, every, kind=kind, number=number: kind(every[number])
+            yield _number(item.dtype.numpy.type, next(numbers))
         else:
             yield _viewed(layouts, item.id, next(arrays))
 
 
-def _viewed(layouts: Layouts, value: int, operand: Operand) -> Callable[..., Any]:
+def _number(kind: Callable[[Any], Any], place: int) -> Taking:
+    return lambda _, numbers: kind(numbers[place])
+
+
+def _viewed(layouts: Layouts, value: int, operand: Operand) -> Taking:
     if value not in layouts.graph.views:
-        return lambda every, _: operand(every)
-    return lambda every, _: layouts.viewed(operand(every), value)
+        return lambda arrays, _: operand(arrays)
+    return lambda arrays, _: layouts.viewed(operand(arrays), value)

@@ -41,9 +41,7 @@ class Unwritten(Exception):
         raised: what a call of NumPy's library raised, if that is why.
     """
 
-    def __init__(
-        self, why: str, shared: tuple[str, ...] = (), raised: Exception | None = None
-    ):
+    def __init__(self, why: str, shared: tuple[str, ...] = (), raised: Exception | None = None):
         super().__init__(why)
         self.shared, self.raised = shared, raised
 
