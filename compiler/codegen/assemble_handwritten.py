@@ -66,7 +66,8 @@ class LibraryAssembler(ApartAssembler):
         return LibraryKernel(
             name=self.group.name, template="library",
             title=(f"call: {row.name}", f"{reads or 'nothing'} -> {writes}"),
-            target=self.device.arch, params=_params_of_call(node, self.group.outputs), toggles={}, functions=(),
+            target=self.device.arch, params=_params_of_call(node, self.group.outputs),
+            toggles={}, functions=(),
             row_loads=(), cached=(), passes=(), row_lines=(), row_stores=(), coordinates=(),
             rows=(), cols=(), plan=None, group=self.number,
             overridden=tuple(self.overrides), node=node,

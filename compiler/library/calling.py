@@ -3,8 +3,8 @@
     y = np.sort(x) + 1      v1 = np.sort(v0); v2 = add(v1, 1)
 
 What a call says becomes operands (arrays, and numbers that may change) and attributes.  The node
-is a group of its own; when a program runs, NumPy's function itself gets the arrays.  A call that is
-refused here makes the function run in parts.
+is a group of its own; when a program runs, NumPy's function itself gets the arrays.  A call that
+is refused here makes the function run in parts.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Scalar
 from opweave.compiler.library.rules import Asked
 from opweave.compiler.library.table import IN_PLACE, LIBRARY, METHODS, LibraryRow
-from opweave.compiler.library.tried import tried
+from opweave.compiler.library.tried import operator_of, tried
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import UnsupportedError
-from opweave.opcodes.operators.library_calls import Given, library_call
+from opweave.opcodes.operators.library_calls import Given
 
 # Types of what an attribute may be, besides sequences of these.
 PLAIN = (bool, int, float, complex, str, type(None), np.generic)
@@ -76,10 +76,7 @@ def _called(tracer: TracerLike, row: LibraryRow, *args: Any, **kwargs: Any) -> A
     shapes = row.rule(Asked(taken.seen, row.parameters.defaults))
     if tuple(map(len, shapes)) != found.ranks:
         raise UnsupportedError(f"{row.name}: expected results of {found.ranks} dimensions")
-    function, builder = row.function, tracer.builder
-    operator = library_call(
-        function.__module__, function.__name__, given, row.by_position, found.dtypes
-    )
+    builder, operator = tracer.builder, operator_of(row, given, found.dtypes)
     extents = [tuple(map(tracer.extent_of, shape)) for shape in shapes]
     pairs = zip(found.dtypes, extents, strict=True)
     results = tuple(builder.new_value(dtype, shape) for dtype, shape in pairs)

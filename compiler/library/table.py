@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,9 @@ class LibraryRow:
     def parameters(self) -> NumpyParameters:
         return NumpyParameters.of(self.signature or self.function)
 
-    @property
-    def by_position(self) -> tuple[str, ...]:
-        """Parameters that go by position alone."""
-        return tuple(n for n in self.parameters.names if n not in self.parameters.by_name)
+    def by_position(self, named: Collection[str]) -> tuple[str, ...]:
+        """Parameters that go by position: the first ones, of those that a call has."""
+        return tuple(takewhile(named.__contains__, self.parameters.names))
 
     @property
     def name(self) -> str:

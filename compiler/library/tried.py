@@ -17,7 +17,7 @@ from opweave.compiler.library.table import LibraryRow
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import UnsupportedError
-from opweave.opcodes.operators.library_calls import Given, library_call
+from opweave.opcodes.operators.library_calls import Given, LibraryCall, library_call
 
 LENGTH = 2
 
@@ -36,6 +36,13 @@ class Tried(NamedTuple):
     pack: Any
 
 
+def operator_of(row: LibraryRow, given: tuple[Given, ...], made: tuple[DType, ...]) -> LibraryCall:
+    """The operator of a function, for operands that are for these arguments."""
+    function = row.function
+    by_position = row.by_position([g.parameter for g in given])
+    return library_call(function.__module__, function.__name__, given, by_position, made)
+
+
 def tried(
     row: LibraryRow, given: tuple[Given, ...], operands: Sequence[tuple[Any, Any]],
     attrs: Mapping[str, Any],
@@ -52,9 +59,7 @@ def tried(
     pairs = zip(given, operands, strict=True)
     items = [_small(row, g.parameter, operand, number) for g, (operand, number) in pairs]
     function = row.function
-    by_position = row.by_position
-    operator = library_call(function.__module__, function.__name__, given, by_position, ())
-    args, kwargs = operator.arguments(tuple(items), named)
+    args, kwargs = operator_of(row, given, ()).arguments(tuple(items), named)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

@@ -13,8 +13,8 @@ carries running values along its rows, through maps before, between and behind; 
 group shares each row between several blocks; a *scan_columns* group goes along the outer axis that
 is scanned, for neighbouring columns at once.  A *product*
 group multiplies matrices and applies maps to the result; with reductions along its rows it is
-*product_rows*.  A *vendor* group is a product that a library computes,
-a *handwritten* group a kernel that someone wrote, a *library* group a call of NumPy's.  Views are in no group.
+*product_rows*.  A *vendor* group is a product that a library computes, a *handwritten* group a
+kernel that someone wrote, a *library* group a call of NumPy's.  Views are in no group.
 """
 
 from __future__ import annotations

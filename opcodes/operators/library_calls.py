@@ -6,7 +6,7 @@ else that a call says is an attribute of its node, so two calls that say the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -66,10 +66,17 @@ class LibraryCall(Operator):
         found: Callable[..., Any] = getattr(import_module(self.module), self.function)
         return found
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """The operands are the first arguments, as they are."""
+        return tuple(map(Given, self.by_position)) == self.given
+
     def arguments(
         self, operands: tuple[Any, ...], attrs: dict[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
+    ) -> tuple[Sequence[Any], dict[str, Any]]:
         """The arguments of the call, by position and by name."""
+        if self.is_plain:
+            return operands, attrs
         named = dict(attrs)
         for given, operand in zip(self.given, operands, strict=True):
             item = operand.item() if given.is_weak else operand

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def by_numpy(
     ``taken``: which of the numbers the kernel has.
     """
     if isinstance(kernel, LibraryKernel):
-        return called(kernel, layouts, [partial(_operand, *each) for each in operands], taken)
+        return called(kernel, layouts, [_taking(*each) for each in operands], taken)
     if isinstance(kernel, HandwrittenKernel):
         compute = _meaning(kernel, layouts)
     else:
@@ -40,6 +41,10 @@ def by_numpy(
             compute(given, [numbers[number] for number in taken])
 
     return run
+
+
+def _taking(number: int, part: tuple[tuple[int, ...], Any, int] | None) -> Callable[[Any], Any]:
+    return itemgetter(number) if part is None else partial(_operand, number, part)
 
 
 def _operand(number: int, part: tuple[tuple[int, ...], Any, int] | None, arrays: Any) -> Any:

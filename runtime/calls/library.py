@@ -39,21 +39,19 @@ def called(
     places = [n for n, value in enumerate(node.results) if value.id in read]
     takes = tuple(_taking(layouts, node.operands, inputs, taken))
 
-    def check(results: Sequence[Any]) -> None:
-        kinds = [(result.shape, result.dtype) for result in results]
-        if kinds != made:
-            text = f"{row.name} gave arrays of {kinds}, planned were {made}"
-            raise Unwritten(text, (), ShapeError(text))
+    function, arguments = row.called, row.arguments
+    stores = tuple(zip(places, outputs, strict=True))
 
     def compute(arrays: Any, numbers: Sequence[Any]) -> None:
-        args, kwargs = row.arguments(tuple(take(arrays, numbers) for take in takes), attrs)
+        args, kwargs = arguments(tuple([take(arrays, numbers) for take in takes]), attrs)
         try:
-            found = there(row.called, args, kwargs)
+            found = there(function, args, kwargs)
         except Exception as error:  # whatever NumPy raises, it raises again line by line
             raise Unwritten(f"{row.name} raised {type(error).__name__}", (), error) from None
         results = found if isinstance(found, tuple) else (found,)
-        check(results)
-        for place, target in zip(places, outputs, strict=True):
+        if [(result.shape, result.dtype) for result in results] != made:
+            raise _other(row.name, results, made)
+        for place, target in stores:
             target(arrays)[...] = results[place]
 
     return compute
@@ -80,3 +78,9 @@ def _viewed(layouts: Layouts, value: int, operand: Operand) -> Taking:
     if value not in layouts.graph.views:
         return lambda arrays, _: operand(arrays)
     return lambda arrays, _: layouts.viewed(operand(arrays), value)
+
+
+def _other(name: str, results: Sequence[Any], made: Any) -> Unwritten:
+    found = [(result.shape, result.dtype) for result in results]
+    text = f"{name} gave arrays of {found}, planned were {made}"
+    return Unwritten(text, (), ShapeError(text))
