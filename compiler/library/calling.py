@@ -76,7 +76,7 @@ def _called(tracer: TracerLike, row: LibraryRow, *args: Any, **kwargs: Any) -> A
     shapes = row.rule(Asked(taken.seen, row.parameters.defaults))
     if tuple(map(len, shapes)) != found.ranks:
         raise UnsupportedError(f"{row.name}: expected results of {found.ranks} dimensions")
-    builder, operator = tracer.builder, operator_of(row, given, found.dtypes)
+    builder, operator = tracer.builder, operator_of(row, given, found.dtypes, taken.attrs)
     extents = [tuple(map(tracer.extent_of, shape)) for shape in shapes]
     pairs = zip(found.dtypes, extents, strict=True)
     results = tuple(builder.new_value(dtype, shape) for dtype, shape in pairs)

@@ -15,6 +15,7 @@ from opweave.compiler.numpy_api.signatures import NumpyParameters
 from opweave.opcodes.cached import cached_property
 
 Small = Mapping[str, Callable[[Any], Any]]
+Options = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,7 @@ class LibraryRow:
         static: parameters whose numbers belong to the guard.
         refused: parameters that a call may not give.
         small: what an argument becomes while small arrays are tried, see ``tried.py``.
+        fills: see ``LibraryCall``.
         signature: a function with its parameters, where it does not tell them.
     """
 
@@ -37,6 +39,7 @@ class LibraryRow:
     static: tuple[str, ...] = ("axis", "axes", "bins", "range")
     refused: tuple[str, ...] = ("overwrite_input", "order", "out")
     small: Small = field(default_factory=dict)
+    fills: str = ""
     signature: Callable[..., Any] | None = None
 
     @cached_property
@@ -70,13 +73,17 @@ def _named(name: str) -> Any:
 
 # What a call of small arrays says in the place of what refers to longer ones.
 MOST = 4
-PLACE: Small = {"kth": lambda kth: 0}
-LENGTH: Small = {"n": lambda n: n and min(n, MOST)}
-LENGTHS: Small = {"s": lambda s: s and tuple(n and min(n, MOST) for n in s)}
+PLACES: Small = {"kth": lambda kth: 0}
+LENGTH: Options = {"small": {"n": lambda n: n and min(n, MOST)}, "fills": "out"}
+LENGTHS: Options = {
+    "small": {"s": lambda s: s and tuple(n and min(n, MOST) for n in s)}, "fills": "out",
+}  # fmt: skip
 
 LIBRARY: dict[Any, LibraryRow] = {
-    **_rows(np.sort, np.argsort, rule=rules.ordered),
-    **_rows(np.partition, np.argpartition, rule=rules.ordered, small=PLACE),
+    **_rows(np.sort, rule=rules.ordered, fills="method"),
+    **_rows(np.argsort, rule=rules.ordered),
+    **_rows(np.partition, rule=rules.ordered, small=PLACES, fills="method"),
+    **_rows(np.argpartition, rule=rules.ordered, small=PLACES),
     **_rows(np.lexsort, rule=rules.of_keys, items=("keys",), signature=_lexsort),
     **_rows(np.sort_complex, rule=rules.like()),
     **_rows(np.median, np.nanmedian, np.nanargmax, np.nanargmin, rule=rules.reduced),
@@ -87,15 +94,15 @@ LIBRARY: dict[Any, LibraryRow] = {
     **_rows(np.i0, rule=rules.like("x")),
     **_rows(np.histogram, rule=rules.counted((0, 1))),
     **_rows(np.histogram_bin_edges, rule=rules.counted((1,))),
-    **_rows(np.fft.fft, np.fft.ifft, rule=rules.along(rules.all_of), small=LENGTH),
-    **_rows(np.fft.rfft, np.fft.ihfft, rule=rules.along(rules.half_of), small=LENGTH),
-    **_rows(np.fft.irfft, np.fft.hfft, rule=rules.along(rules.twice), small=LENGTH),
+    **_rows(np.fft.fft, np.fft.ifft, rule=rules.along(rules.all_of), **LENGTH),
+    **_rows(np.fft.rfft, np.fft.ihfft, rule=rules.along(rules.half_of), **LENGTH),
+    **_rows(np.fft.irfft, np.fft.hfft, rule=rules.along(rules.twice), **LENGTH),
     **_rows(
         np.fft.fft2, np.fft.ifft2, np.fft.fftn, np.fft.ifftn, rule=rules.over(rules.all_of),
-        small=LENGTHS,
+        **LENGTHS,
     ),
-    **_rows(np.fft.rfft2, np.fft.rfftn, rule=rules.over(rules.half_of), small=LENGTHS),
-    **_rows(np.fft.irfft2, np.fft.irfftn, rule=rules.over(rules.twice), small=LENGTHS),
+    **_rows(np.fft.rfft2, np.fft.rfftn, rule=rules.over(rules.half_of), **LENGTHS),
+    **_rows(np.fft.irfft2, np.fft.irfftn, rule=rules.over(rules.twice), **LENGTHS),
     **_rows(np.linalg.inv, np.linalg.cholesky, rule=rules.like()),
     **_rows(np.linalg.solve, rule=rules.solved),
     **_rows(np.linalg.lstsq, rule=rules.least_squares),

@@ -36,11 +36,15 @@ class Tried(NamedTuple):
     pack: Any
 
 
-def operator_of(row: LibraryRow, given: tuple[Given, ...], made: tuple[DType, ...]) -> LibraryCall:
+def operator_of(
+    row: LibraryRow, given: tuple[Given, ...], made: tuple[DType, ...], attrs: Mapping[str, Any]
+) -> LibraryCall:
     """The operator of a function, for operands that are for these arguments."""
     function = row.function
     by_position = row.by_position([g.parameter for g in given])
-    return library_call(function.__module__, function.__name__, given, by_position, made)
+    # of all elements: the result has another shape
+    fills = "" if row.fills == "method" and attrs.get("axis", 0) is None else row.fills
+    return library_call(function.__module__, function.__name__, given, by_position, made, fills)
 
 
 def tried(
@@ -59,7 +63,7 @@ def tried(
     pairs = zip(given, operands, strict=True)
     items = [_small(row, g.parameter, operand, number) for g, (operand, number) in pairs]
     function = row.function
-    args, kwargs = operator_of(row, given, ()).arguments(tuple(items), named)
+    args, kwargs = operator_of(row, given, (), {}).arguments(tuple(items), named)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

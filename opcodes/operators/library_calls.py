@@ -43,6 +43,8 @@ class LibraryCall(Operator):
         given: what each operand is for.
         by_position: parameters that go by position, in order.
         made: dtypes of the results.
+        fills: how it computes into memory that is there, see ``runtime/calls/library.py``: with
+            ``out=``, as a ``method`` of the result, or not at all.
     """
 
     module: str
@@ -50,6 +52,11 @@ class LibraryCall(Operator):
     given: tuple[Given, ...]
     by_position: tuple[str, ...]
     made: tuple[DType, ...]
+    fills: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "numpy", self.by_numpy)  # one for each call
 
     def check_list(self) -> None:
         """It has no op-codes, and its name never enters generated code."""
@@ -58,6 +65,7 @@ class LibraryCall(Operator):
         """By the names, since one operator stands for all calls of its kind."""
         return library_call, (
             self.module, self.function, self.given, self.by_position, self.made,
+            self.fills,
         )  # fmt: skip
 
     @cached_property
@@ -72,7 +80,7 @@ class LibraryCall(Operator):
         return tuple(map(Given, self.by_position)) == self.given
 
     def arguments(
-        self, operands: tuple[Any, ...], attrs: dict[str, Any]
+        self, operands: Sequence[Any], attrs: dict[str, Any]
     ) -> tuple[Sequence[Any], dict[str, Any]]:
         """The arguments of the call, by position and by name."""
         if self.is_plain:
@@ -104,6 +112,7 @@ def library_call(
     given: tuple[Given, ...],
     by_position: tuple[str, ...],
     made: tuple[DType, ...],
+    fills: str = "",
 ) -> LibraryCall:
     """The operator of a function of NumPy's: the same one for the same arguments."""
 
@@ -111,14 +120,8 @@ def library_call(
         return operands, made
 
     names = tuple(f"{g.parameter}{n if g.is_item else ''}" for n, g in enumerate(given))
-    found = LibraryCall(
+    return LibraryCall(
         name=f"{module}.{function}".replace("numpy", "np", 1), kind=Kind.LIBRARY, opcodes=(),
-        numpy=_unset, type_rule=types, params=names, module=module, function=function,
-        given=given, by_position=by_position, made=made,
+        numpy=tuple, type_rule=types, params=names, module=module, function=function,
+        given=given, by_position=by_position, made=made, fills=fills,
     )  # fmt: skip
-    object.__setattr__(found, "numpy", found.by_numpy)
-    return found
-
-
-def _unset(*operands: Any, **attrs: Any) -> Any:
-    raise AssertionError("an operator whose meaning is set once it is made")

@@ -14,11 +14,15 @@ from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.kernels.library import LibraryKernel
 from opweave.compiler.parts.users_frame import caller_at
 from opweave.opcodes.errors import ShapeError
+from opweave.opcodes.operators.library_calls import LibraryCall
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.writes import Unwritten
 
 Operand = Callable[[Any], Any]
 Taking = Callable[[Any, Sequence[Any]], Any]
+# Calls a function, with arguments and those by name, from the user's line.
+There = Callable[[Callable[..., Any], Any, Any], Any]
+Run = Callable[[There, Any, Any, Any], None]
 
 
 def called(
@@ -31,30 +35,69 @@ def called(
         taken: which of the numbers the call has.
     """
     row, node = kernel.row, kernel.node
-    attrs, there = dict(node.attrs), caller_at(node.where.file, node.where.line)
-    shapes = map(layouts.shape_of, node.results)
-    made = [(shape, dtype.numpy) for shape, dtype in shapes]
     inputs, outputs = operands[: len(node.values)], operands[len(node.values) :]
-    read = [param.source for param in kernel.params if param.kind == "output"]
-    places = [n for n, value in enumerate(node.results) if value.id in read]
     takes = tuple(_taking(layouts, node.operands, inputs, taken))
-
-    function, arguments = row.called, row.arguments
-    stores = tuple(zip(places, outputs, strict=True))
+    attrs, arguments = dict(node.attrs), row.arguments
+    there = caller_at(node.where.file, node.where.line)
+    is_filled = bool(row.fills and outputs and node.values == node.operands)
+    run = FILLS[row.fills](row, outputs[0]) if is_filled else _stored(kernel, layouts, outputs)
 
     def compute(arrays: Any, numbers: Sequence[Any]) -> None:
-        args, kwargs = arguments(tuple([take(arrays, numbers) for take in takes]), attrs)
+        args, kwargs = arguments([take(arrays, numbers) for take in takes], attrs)
         try:
-            found = there(function, args, kwargs)
+            run(there, args, kwargs, arrays)
+        except Unwritten:
+            raise
         except Exception as error:  # whatever NumPy raises, it raises again line by line
             raise Unwritten(f"{row.name} raised {type(error).__name__}", (), error) from None
+
+    return compute
+
+
+def _stored(kernel: LibraryKernel, layouts: Layouts, outputs: Sequence[Operand]) -> Run:
+    """Call the function, and copy the results that somebody reads."""
+    function, node = kernel.row.called, kernel.node
+    shapes = map(layouts.shape_of, node.results)
+    made = [(shape, dtype.numpy) for shape, dtype in shapes]
+    read = [param.source for param in kernel.params if param.kind == "output"]
+    places = [n for n, value in enumerate(node.results) if value.id in read]
+    stores = tuple(zip(places, outputs, strict=True))
+
+    def run(there: There, args: Any, kwargs: Any, arrays: Any) -> None:
+        found = there(function, args, kwargs)
         results = found if isinstance(found, tuple) else (found,)
         if [(result.shape, result.dtype) for result in results] != made:
-            raise _other(row.name, results, made)
+            raise _other(kernel.row.name, results, made)
         for place, target in stores:
             target(arrays)[...] = results[place]
 
-    return compute
+    return run
+
+
+def _by_out(row: LibraryCall, output: Operand) -> Run:
+    """Let NumPy compute into the memory of the result."""
+    function = row.called
+
+    def run(there: There, args: Any, kwargs: Any, arrays: Any) -> None:
+        there(function, args, {**kwargs, "out": output(arrays)})
+
+    return run
+
+
+def _by_method(row: LibraryCall, output: Operand) -> Run:
+    """Do what the function does with a copy: ``np.sort`` copies, and has the copy sort itself."""
+    name = row.function
+
+    def run(there: There, args: Any, kwargs: Any, arrays: Any) -> None:
+        target, (array, *rest) = output(arrays), args
+        target[...] = array
+        there(getattr(target, name), rest, kwargs)
+
+    return run
+
+
+# By ``LibraryCall.fills``.
+FILLS = {"out": _by_out, "method": _by_method}
 
 
 def _taking(
