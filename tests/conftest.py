@@ -132,6 +132,16 @@ def pays(monkeypatch, request):
         monkeypatch.setattr("opweave._functions.short.PAYS", 0)
 
 
+@pytest.fixture(autouse=True)
+def library_in_parts(request):
+    """In a module with ``LIBRARY_IN_PARTS`` calls of NumPy's library are lines between kernels.
+
+    So ``np.sort(x)`` stands for whatever is not compiled.
+    """
+    with ow.config(library=not getattr(request.module, "LIBRARY_IN_PARTS", False)):
+        yield
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(7)

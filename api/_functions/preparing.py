@@ -154,7 +154,8 @@ class Preparing:
         if config.device == "cuda":  # copies of NumPy's arrays, which the function has been given
             arguments = {k: _of_numpy(a) for k, a in arguments.items()}
         before = known.traces
-        found = known.find(arguments, device, layout.structure, layout.rebuilt, limit)
+        rest = layout.structure, layout.rebuilt, limit, config.library
+        found = known.find(arguments, device, *rest)
         self.signature.note_looked_up(found.variant.trace.looked_up)
         if known.traces > before and "recompiles" in environment.logs():
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())

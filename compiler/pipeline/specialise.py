@@ -147,11 +147,13 @@ class Specialisations:
         structure: Any = None,
         rebuilt: Rebuild | None = None,
         limit: int | None = None,
+        library: bool = True,
     ) -> Specialised:
         """Return the compilation that serves the arguments; it is made now if there is none.
 
         ``arguments`` maps names to what ``trace`` takes.  ``structure`` tells how the caller had
-        packed them, if at all; ``rebuilt`` packs them again.
+        packed them, if at all; ``rebuilt`` packs them again.  On the host calls of NumPy's
+        ``library`` may be steps of what is traced.
 
         Raises:
             RecompileError: it would have to be traced more often than ``limit``.
@@ -169,7 +171,7 @@ class Specialisations:
                     f"traced {self.traces} times, and {why}; raise opweave.config.recompile_limit"
                 )
             may_warn = limit is not None and not self.options.fullgraph  # and so run in parts
-            found = self._trace(arguments, extents, rebuilt, may_warn, device.is_host)
+            found = self._trace(arguments, extents, rebuilt, may_warn, library and device.is_host)
             self.variants.setdefault(key, []).append(found)
             self.newest = dict(arguments)
             self.misses = [*self.misses[1 - MOST_MISSES :], why]
@@ -196,13 +198,13 @@ class Specialisations:
         extents: Mapping[str, int],
         rebuilt: Rebuild | None,
         may_warn: bool,
-        on_host: bool,
+        library: bool,
     ) -> Variant:
         self.traces += 1
         repeated, watched = self.options.repeated, self.options.watched
         writes = MOST_NODES if self.options.fullgraph else MOST_WRITES
         # a loop, and a call that is watched, have no way to run a call of a library that fails
-        calls = on_host and self.options.library and not (repeated or watched)
+        calls = library and self.options.library and not (repeated or watched)
         rest = repeated, watched, writes if self.options.writes else 0, may_warn, calls
         made = trace(self.fn, arguments, rebuilt, self.describe, *rest)
         graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
