@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.assignment import put
+from opweave.compiler.arrays.assignment import assign
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import has_arrays, lifted
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
@@ -56,7 +56,7 @@ def library_method(tracer: TracerLike, name: str) -> Callable[..., Any] | None:
 
 def _stored(tracer: TracerLike, row: LibraryRow, a: Any, *args: Any, **kwargs: Any) -> None:
     """What ``x.sort()`` does: the array holds what the function gives."""
-    put(a, ..., _called(tracer, row, a, *args, **kwargs))
+    assign(a, _called(tracer, row, a, *args, **kwargs), row.name)
 
 
 def _called(tracer: TracerLike, row: LibraryRow, *args: Any, **kwargs: Any) -> Any:

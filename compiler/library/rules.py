@@ -35,7 +35,10 @@ class Asked:
 
     def shape(self, name: str = "a") -> Shape:
         """The shape of an argument: an array, a list of numbers, or a number."""
-        return tuple(getattr(self[name], "shape", None) or np.shape(self[name]))
+        item = self[name]
+        if is_traced_number(item):
+            return ()
+        return tuple(item.shape) if hasattr(item, "shape") else np.shape(item)
 
     def axis(self, rank: int) -> int:
         return counted_axis("axis", self["axis"], rank)
