@@ -37,13 +37,23 @@ WEAK: dict[type, DType] = {int: dtypes.I64, float: dtypes.F64}
 
 
 def library_function(
-    tracer: TracerLike, function: Any, kwargs: Mapping[str, Any]
+    tracer: TracerLike, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Callable[..., Any] | None:
     """What makes a node of a call of a function; None where no node stands for it."""
     row = LIBRARY.get(function)
     if row is None or not tracer.calls_library or kwargs.get("out") is not None:
         return None
+    if not _is_needed(row, args, kwargs):
+        return None
     return partial(_called, tracer, row)
+
+
+def _is_needed(row: LibraryRow, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether no kernel computes a call; one that NumPy refuses is for the kernels' handler."""
+    try:
+        return row.when is None or row.when(row.asked(args, kwargs))
+    except (UnsupportedError, TypeError, ValueError):
+        return False
 
 
 def library_method(tracer: TracerLike, name: str) -> Callable[..., Any] | None:

@@ -69,13 +69,20 @@ def of_keys(asked: Asked) -> Shapes:
     return [tuple(keys[0].shape) if isinstance(keys, tuple | list) else tuple(keys.shape[1:])]
 
 
-def reduced(asked: Asked) -> Shapes:
-    """Of a reduction."""
-    shape = asked.shape()
-    gone = counted_axes("axis", asked["axis"], len(shape))
-    if asked["keepdims"]:
-        return [tuple(1 if n in gone else extent for n, extent in enumerate(shape))]
-    return [tuple(extent for n, extent in enumerate(shape) if n not in gone)]
+def reduced_of(name: str) -> Rule:
+    """Of a reduction of an argument."""
+
+    def rule(asked: Asked) -> Shapes:
+        shape = asked.shape(name)
+        gone = counted_axes("axis", asked["axis"], len(shape))
+        if asked["keepdims"]:
+            return [tuple(1 if n in gone else extent for n, extent in enumerate(shape))]
+        return [tuple(extent for n, extent in enumerate(shape) if n not in gone)]
+
+    return rule
+
+
+reduced = reduced_of("a")
 
 
 def quantiles(asked: Asked) -> Shapes:
@@ -139,96 +146,6 @@ def twice(extent: Any, n: Any) -> Any:
     return 2 * (extent - 1) if n is None else n
 
 
-def matrix_shape(asked: Asked, name: str = "a") -> tuple[Shape, Any, Any]:
-    """Extents before the last two, and these.
-
-    Raises:
-        UnsupportedError: fewer than two dimensions.
-    """
-    shape = asked.shape(name)
-    if len(shape) < 2:
-        raise UnsupportedError("expected matrices")
-    return shape[:-2], shape[-2], shape[-1]
-
-
-def batches(first: Shape, second: Shape) -> Shape:
-    """Extents of two batches that meet; whether they do, NumPy tells."""
-    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
-    apart = len(longer) - len(shorter)
-    pairs = zip(longer[apart:], shorter, strict=True)
-    return longer[:apart] + tuple(n if type(m) is int and m == 1 else m for m, n in pairs)
-
-
-def solved(asked: Asked) -> Shapes:
-    batch, rows, _ = matrix_shape(asked)
-    right = asked.shape("b")
-    if len(right) == 1:
-        return [(*batch, rows)]
-    return [(*batches(batch, right[:-2]), *right[-2:])]
-
-
-def least_squares(asked: Asked) -> Shapes:
-    _, rows, cols = matrix_shape(asked)
-    right = asked.shape("b")
-    sums = right[1:] or (1,)
-    return [(cols, *right[1:]), sums if rows > cols else (0,), (), (smaller(rows, cols),)]
-
-
-def of_each_matrix(count: int, name: str = "a") -> Rule:
-    """So many numbers of each matrix."""
-    return lambda asked: [matrix_shape(asked, name)[0]] * count
-
-
-def rank(asked: Asked) -> Shapes:
-    return [matrix_shape(asked, "A")[0]] if len(asked.shape("A")) > 1 else [()]
-
-
-def condition(asked: Asked) -> Shapes:
-    return [matrix_shape(asked, "x")[0]]
-
-
-def values_of(name: str = "a") -> Rule:
-    """A value for each row of a square matrix."""
-    return lambda asked: [asked.shape(name)[:-1]]
-
-
-def pairs_of(asked: Asked) -> Shapes:
-    batch, rows, cols = matrix_shape(asked)
-    return [(*batch, rows), (*batch, rows, cols)]
-
-
-def singular_values(asked: Asked) -> Shapes:
-    batch, rows, cols = matrix_shape(asked, "x")
-    return [(*batch, smaller(rows, cols))]
-
-
-def singular(asked: Asked) -> Shapes:
-    batch, m, n = matrix_shape(asked)
-    k = smaller(m, n)
-    if not asked["compute_uv"]:
-        return [(*batch, k)]
-    rows, cols = (m, n) if asked["full_matrices"] else (k, k)
-    return [(*batch, m, rows), (*batch, k), (*batch, cols, n)]
-
-
-def factored(asked: Asked) -> Shapes:
-    """Of ``qr``, by its mode."""
-    batch, m, n = matrix_shape(asked)
-    k = smaller(m, n)
-    modes: dict[str, Shapes] = {
-        "reduced": [(*batch, m, k), (*batch, k, n)],
-        "complete": [(*batch, m, m), (*batch, m, n)],
-        "r": [(*batch, k, n)],
-        "raw": [(*batch, n, m), (*batch, k)],
-    }
-    return modes[asked["mode"]]
-
-
-def transposed(asked: Asked) -> Shapes:
-    batch, m, n = matrix_shape(asked)
-    return [(*batch, n, m)]
-
-
 def counted(edges: Sequence[int]) -> Rule:
     """Of a histogram: so many more places than bins.
 
@@ -243,3 +160,52 @@ def counted(edges: Sequence[int]) -> Rule:
         return [(bins + more,) for more in edges]
 
     return rule
+
+
+def counted_twice(asked: Asked) -> Shapes:
+    """Of a histogram along two axes.
+
+    Raises:
+        UnsupportedError: not two numbers of bins.
+    """
+    bins = asked["bins"]
+    rows, cols = bins if isinstance(bins, tuple) and len(bins) == 2 else (bins, bins)
+    if type(rows) is not int or type(cols) is not int or min(rows, cols) < 1:
+        raise UnsupportedError("expected numbers of bins")
+    return [(rows, cols), (rows + 1,), (cols + 1,)]
+
+
+def eight_fold(packs: bool) -> Rule:
+    """Of what packs bits into bytes, or takes them apart."""
+
+    def rule(asked: Asked) -> Shapes:
+        shape, axis = list(asked.shape()), asked["axis"]
+        if axis is None:
+            shape, axis = [asked["a"].size], 0
+        axis = counted_axis("axis", axis, len(shape))
+        shape[axis] = (shape[axis] + 7) // 8 if packs else shape[axis] * 8
+        return [tuple(shape)]
+
+    return rule
+
+
+def fitted(asked: Asked) -> Shapes:
+    """Coefficients of a polynomial of each column."""
+    return [(asked["deg"] + 1, *asked.shape("y")[1:])]
+
+
+def unravelled(asked: Asked) -> Shapes:
+    """Places along each axis of a shape."""
+    extents = asked["shape"] if isinstance(asked["shape"], tuple) else (asked["shape"],)
+    return [asked.shape("indices")] * len(extents)
+
+
+def ravelled(asked: Asked) -> Shapes:
+    """Of places along axes, in a sequence of arrays of one shape."""
+    places = asked["multi_index"]
+    return [tuple(places[0].shape if isinstance(places, list) else places.shape[1:])]
+
+
+def longer(asked: Asked) -> Shapes:
+    (m,), (n,) = asked.shape("a"), asked.shape("v")
+    return [(m,)] if m >= n else [(n,)]  # part of the guard

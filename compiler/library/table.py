@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.library import rules
-from opweave.compiler.library.rules import Rule
+from opweave.compiler.library import rules_linalg as linalg
+from opweave.compiler.library.rules import Asked, Rule
 from opweave.compiler.numpy_api.signatures import NumpyParameters
 from opweave.opcodes.cached import cached_property
 
@@ -30,21 +31,37 @@ class LibraryRow:
         refused: parameters that a call may not give.
         small: what an argument becomes while small arrays are tried, see ``tried.py``.
         fills: see ``LibraryCall``.
+        when: of a function that kernels compute, too: the calls that they do not.
         signature: a function with its parameters, where it does not tell them.
     """
 
     function: Callable[..., Any]
     rule: Rule
     items: tuple[str, ...] = ()
-    static: tuple[str, ...] = ("axis", "axes", "bins", "range")
-    refused: tuple[str, ...] = ("overwrite_input", "order", "out")
+    static: tuple[str, ...] = (
+        "axis",
+        "axes",
+        "bins",
+        "range",
+        "ind",
+        "deg",
+        "ord",
+        "shape",
+        "dims",
+    )
+    refused: tuple[str, ...] = ("overwrite_input", "out", "full", "cov", "count")
     small: Small = field(default_factory=dict)
     fills: str = ""
+    when: Callable[[Asked], bool] | None = None
     signature: Callable[..., Any] | None = None
 
     @cached_property
     def parameters(self) -> NumpyParameters:
         return NumpyParameters.of(self.signature or self.function)
+
+    def asked(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Asked:
+        """What a call asks, as it is written."""
+        return Asked(self.parameters.named(args, kwargs), self.parameters.defaults)
 
     def by_position(self, named: Collection[str]) -> tuple[str, ...]:
         """Parameters that go by position: the first ones, of those that a call has."""
@@ -59,6 +76,13 @@ class LibraryRow:
 
 def _lexsort(keys: Any, axis: int = -1) -> Any:
     """The parameters of ``np.lexsort``, which is in C."""
+
+
+def _takes_singular_values(asked: Asked) -> bool:
+    """Whether a norm of matrices needs what no kernel computes."""
+    axis, ord = asked["axis"], asked["ord"]
+    is_matrix = len(asked.shape("x")) == 2 if axis is None else isinstance(axis, tuple)
+    return is_matrix and ord in (2, -2, "nuc")
 
 
 def _rows(*functions: Any, rule: Rule, **options: Any) -> dict[Any, LibraryRow]:
@@ -104,18 +128,31 @@ LIBRARY: dict[Any, LibraryRow] = {
     **_rows(np.fft.rfft2, np.fft.rfftn, rule=rules.over(rules.half_of), **LENGTHS),
     **_rows(np.fft.irfft2, np.fft.irfftn, rule=rules.over(rules.twice), **LENGTHS),
     **_rows(np.linalg.inv, np.linalg.cholesky, rule=rules.like()),
-    **_rows(np.linalg.solve, rule=rules.solved),
-    **_rows(np.linalg.lstsq, rule=rules.least_squares),
-    **_rows(np.linalg.det, rule=rules.of_each_matrix(1)),
-    **_rows(np.linalg.slogdet, rule=rules.of_each_matrix(2)),
-    **_rows(np.linalg.eigvalsh, rule=rules.values_of()),
-    **_rows(np.linalg.eigh, rule=rules.pairs_of),
-    **_rows(np.linalg.svd, rule=rules.singular),
-    **_rows(_named("svdvals"), rule=rules.singular_values),
-    **_rows(np.linalg.qr, rule=rules.factored),
-    **_rows(np.linalg.pinv, rule=rules.transposed),
-    **_rows(np.linalg.matrix_rank, rule=rules.rank),
-    **_rows(np.linalg.cond, rule=rules.condition),
+    **_rows(np.linalg.solve, rule=linalg.solved),
+    **_rows(np.linalg.lstsq, rule=linalg.least_squares),
+    **_rows(np.linalg.det, rule=linalg.of_each_matrix(1)),
+    **_rows(np.linalg.slogdet, rule=linalg.of_each_matrix(2)),
+    **_rows(np.linalg.eigvalsh, rule=linalg.values_of()),
+    **_rows(np.linalg.eigh, rule=linalg.pairs_of),
+    **_rows(np.linalg.svd, rule=linalg.singular),
+    **_rows(_named("svdvals"), rule=linalg.singular_values),
+    **_rows(np.linalg.qr, rule=linalg.factored),
+    **_rows(np.linalg.pinv, rule=linalg.transposed),
+    **_rows(np.linalg.matrix_rank, rule=linalg.rank),
+    **_rows(np.linalg.cond, rule=linalg.condition),
+    **_rows(np.linalg.eigvals, rule=linalg.values_of_complex),
+    **_rows(np.linalg.eig, rule=linalg.pairs_of_complex),
+    **_rows(np.linalg.tensorinv, rule=linalg.turned),
+    **_rows(np.linalg.tensorsolve, rule=linalg.solved_tensor, refused=("axes",)),
+    **_rows(np.linalg.norm, rule=rules.reduced_of("x"), when=_takes_singular_values),
+    **_rows(np.histogram2d, rule=rules.counted_twice),
+    **_rows(np.polyfit, rule=rules.fitted),
+    **_rows(np.packbits, rule=rules.eight_fold(True)),
+    **_rows(np.unpackbits, rule=rules.eight_fold(False)),
+    **_rows(np.unravel_index, rule=rules.unravelled),
+    **_rows(np.ravel_multi_index, rule=rules.ravelled, items=("multi_index",)),
+    **_rows(np.interp, rule=rules.like("x"), when=lambda asked: asked["period"] is not None),
+    **_rows(np.correlate, rule=rules.longer, when=lambda asked: asked["mode"] == "same"),
 }  # fmt: skip
 # Methods of arrays that are such functions, and those that write what the function gives.
 METHODS: dict[str, LibraryRow] = {f.__name__: LIBRARY[f] for f in (np.argsort, np.argpartition)}

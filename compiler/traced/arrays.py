@@ -167,8 +167,9 @@ class TracedArray(Refused, ArrayOperators):
         return self._call(name, accumulated, given, {"out": out})
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        handler: Callable[..., Any] | None = FUNCTIONS.get(function)
-        handler = handler or library_function(self.tracer, function, kwargs)
+        handler: Callable[..., Any] | None
+        called = library_function(self.tracer, function, args, kwargs)
+        handler = called or FUNCTIONS.get(function)
         if handler is None:
             self._unsupported(f"np.{function.__name__}")
         given = {key: item for key, item in kwargs.items() if key != "out"}

@@ -90,6 +90,21 @@ CALLS = {
     "pinv": (lambda x: np.linalg.pinv(x[:3], rcond=0.1), OTHER),
     "matrix_rank": (lambda x: np.linalg.matrix_rank(x), OTHER),
     "cond": (lambda x: np.linalg.cond(x), OTHER),
+    "eigvals of complex": (lambda x: np.linalg.eigvals(x), OTHER + 1j),
+    "eig of complex": (lambda x: np.linalg.eig(x), OTHER + 1j),
+    "tensorinv": (lambda x: np.linalg.tensorinv(x, 1), OTHER),
+    "tensorsolve": (lambda x: np.linalg.tensorsolve(x, x[0]), OTHER),
+    "norm, spectral": (lambda x: np.linalg.norm(x, 2), OTHER),
+    "norm, nuclear": (lambda x: np.linalg.norm(x, "nuc", (1, 0), keepdims=True), OTHER),
+    "histogram2d": (lambda x: np.histogram2d(x, x * x, (4, 3)), LONG),
+    "polyfit": (lambda x: np.polyfit(x[0], x[1], 2), OTHER),
+    "packbits": (lambda x: np.packbits(x > 4, axis=1, bitorder="little"), OTHER),
+    "packbits of all": (lambda x: np.packbits(x > 4), OTHER),
+    "unpackbits": (lambda x: np.unpackbits(x.astype(np.uint8), axis=-1), OTHER),
+    "unravel_index": (lambda x: np.unravel_index(x, (40, 5)), np.arange(30).reshape(5, 6)),
+    "ravel_multi_index": (lambda x: np.ravel_multi_index((x, x), (9, 9)), np.arange(9)),
+    "interp of a period": (lambda x: np.interp(x, x[0], x[1], period=3.0), OTHER),
+    "correlate, same": (lambda x: np.correlate(x, x[:5], "same"), LONG),
 }  # fmt: skip
 
 
