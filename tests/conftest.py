@@ -124,12 +124,13 @@ def registry():
 
 @pytest.fixture(autouse=True)
 def pays(monkeypatch, request):
-    """Functions run in parts however short their arrays are, which NumPy would run.
+    """Functions run in parts, or call NumPy's library, however short their arrays are.
 
     A module with ``AS_FOR_USERS`` has it as it is.
     """
     if not getattr(request.module, "AS_FOR_USERS", False):
         monkeypatch.setattr("opweave._functions.short.PAYS", 0)
+        monkeypatch.setattr("opweave.compiler.ir.pace.NOTICED", 0)
 
 
 @pytest.fixture(autouse=True)

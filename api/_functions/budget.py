@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
-from opweave.compiler.ir.pace import WHOLE_ROLLED, WRITING_ROLLED, mean_seconds
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.pace import (
+    WHOLE_ROLLED,
+    WRITING_ROLLED,
+    mean_seconds,
+    pays_between,
+)
 from opweave.compiler.ir.values import Extents, Where
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import Specialised
@@ -29,6 +35,10 @@ class TooLongError(TraceError):
 
 class RoundsError(TooLongError):
     """A function is a whole of many short kernels, where C may run its loops at once."""
+
+
+class ShortError(TraceError):
+    """Calls of NumPy's library between kernels cost more than the kernels save."""
 
 
 class Loop(NamedTuple):
@@ -71,6 +81,47 @@ def check_rounds(found: Specialised, name: str) -> None:
         error = RoundsError(f"{name}: {kernels} kernels of short operations")
         error.mean_seconds = seconds
         raise error
+
+
+def check_short(found: Specialised, name: str) -> None:
+    """Ask that NumPy runs what it is done with before a whole would be, with calls of its own.
+
+    That follows from the function, the types and the powers of two of extents: a function whose
+    guard asks for more is a whole.
+
+    Raises:
+        ShortError: calls of NumPy's library cost more than kernels save.
+    """
+    trace = found.variant.trace
+    asked = [
+        condition for condition, _ in found.variant.graph.conditions if not _of_one(condition)
+    ]
+    if trace.static or asked or not any(node.is_library for node in trace.graph.nodes):
+        return
+    derived = {name for name, _ in trace.graph.derived}
+    given = {n: _rounded(e) for n, e in found.extents.items() if n not in derived}
+    try:
+        extents = trace.graph.extents(given)
+    except ArithmeticError:
+        return
+    if not pays_between(trace.graph.nodes, extents):
+        error = ShortError(
+            f"{name}: its kernels save less than calls of NumPy's library between them cost"
+        )
+        error.mean_seconds = mean_seconds(trace.graph.nodes, extents)
+        raise error
+
+
+def _of_one(condition: Expr) -> bool:
+    """Whether an extent is 1 is asked of all extents that follow from others."""
+    leaves = condition.leaves()
+    is_one = condition.op == "eq" and condition.args[1] == literal(1)
+    return is_one and all(leaf.op != "argument" for leaf in leaves)
+
+
+def _rounded(n: int) -> int:
+    """The power of two that is not above a number."""
+    return 1 << (n.bit_length() - 1) if n > 0 else 0
 
 
 def warn(text: str) -> None:

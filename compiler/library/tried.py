@@ -69,10 +69,11 @@ def tried(
         try:
             found = function(*args, **kwargs)
         except Exception as error:
-            raise UnsupportedError(f"{type(error).__name__} of small arrays: {error}") from None
+            text = f"{row.name}: {type(error).__name__} of small arrays: {error}"
+            raise UnsupportedError(text) from None
     results = found if isinstance(found, tuple) else (found,)
     if not all(_is_result(result) for result in results):
-        raise UnsupportedError("gives what is no array, and no number of NumPy's")
+        raise UnsupportedError(f"{row.name}: gives neither an array nor a number of NumPy's")
     pack = getattr(type(found), "_make", tuple) if isinstance(found, tuple) else _only
     kinds = tuple(dtypes.of(result.dtype) for result in results)
     return Tried(kinds, tuple(result.ndim for result in results), pack)

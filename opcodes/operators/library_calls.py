@@ -13,10 +13,12 @@ from importlib import import_module
 from typing import Any
 
 from opweave.opcodes.cached import cached_property
-from opweave.opcodes.core import Kind, Operator
+from opweave.opcodes.core import Cost, Kind, Operator
 from opweave.opcodes.dtypes import DType
 
 MOST_KEPT = 1024
+# What a sort, a transform or a decomposition takes for an element, roughly.
+COST = Cost(flops=50)
 
 
 @dataclass(frozen=True)
@@ -123,5 +125,5 @@ def library_call(
     return LibraryCall(
         name=f"{module}.{function}".replace("numpy", "np", 1), kind=Kind.LIBRARY, opcodes=(),
         numpy=tuple, type_rule=types, params=names, module=module, function=function,
-        given=given, by_position=by_position, made=made, fills=fills,
+        given=given, by_position=by_position, made=made, fills=fills, cost=COST,
     )  # fmt: skip
