@@ -49,7 +49,8 @@ def called(
         except Unwritten:
             raise
         except Exception as error:  # whatever NumPy raises, it raises again line by line
-            raise Unwritten(f"{row.name} raised {type(error).__name__}", (), error) from None
+            raised = error.with_traceback(None)  # whose frames hold the arrays
+            raise Unwritten(f"{row.name} raised {type(error).__name__}", (), raised) from None
 
     return compute
 

@@ -1,7 +1,10 @@
 """Calls of NumPy's library are steps of a whole: NumPy computes them, with the bits of NumPy."""
 
+import contextlib
+import gc
 import pickle
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -313,6 +316,29 @@ def test_an_error_is_numpys_at_the_line_of_the_user():
     assert any(entry.frame.code.name == "unread" for entry in caught.traceback)
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
         fused.lower(SINGULAR)(SINGULAR)
+
+
+def test_an_error_comes_once_and_keeps_no_array():
+    calls = []
+
+    def noted(x):
+        y = np.linalg.inv(x)
+        return y * 2
+
+    fused, inv = ow.fuse(noted), np.linalg.inv
+    for _ in range(2):
+        own = SINGULAR.copy()
+        kept = weakref.ref(own)
+        gc.disable()
+        with pytest.MonkeyPatch.context() as patch:
+            operator = fused.lower(own).graph.nodes[0].operator
+            patch.setitem(vars(operator), "called", lambda a: calls.append(1) or inv(a))
+            with contextlib.suppress(np.linalg.LinAlgError):
+                fused(own)
+        del own
+        gc.enable()
+        assert kept() is None
+    assert len(calls) == 2
 
 
 REFUSED = {
