@@ -78,8 +78,8 @@ def _called(tracer: TracerLike, row: LibraryRow, *args: Any, **kwargs: Any) -> A
     _check(tracer, row)
     named = row.parameters.named(args, kwargs)
     for name in row.refused:
-        if named.pop(name, None):
-            raise UnsupportedError(f"argument {name}= is not compiled")
+        if name in named:  # NumPy's defaults are not
+            raise UnsupportedError(f"{row.name}: argument {name}= is not compiled")
     taken = _Taken(tracer, row, named)
     given = tuple(taken.given)
     found = tracer.quietly(tried, row, given, taken.operands, dict(taken.attrs))

@@ -14,9 +14,12 @@ from opweave.compiler.library import rules_linalg as linalg
 from opweave.compiler.library.rules import Asked, Rule
 from opweave.compiler.numpy_api.signatures import NumpyParameters
 from opweave.opcodes.cached import cached_property
+from opweave.opcodes.operators.library_calls import name_of
 
 Small = Mapping[str, Callable[[Any], Any]]
 Options = Mapping[str, Any]
+# Parameters that say which axes, how many bins and what shape.
+STATIC = frozenset("axis axes bins range ind deg ord shape dims".split())
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,17 +41,7 @@ class LibraryRow:
     function: Callable[..., Any]
     rule: Rule
     items: tuple[str, ...] = ()
-    static: tuple[str, ...] = (
-        "axis",
-        "axes",
-        "bins",
-        "range",
-        "ind",
-        "deg",
-        "ord",
-        "shape",
-        "dims",
-    )
+    static: frozenset[str] = STATIC
     refused: tuple[str, ...] = ("overwrite_input", "out", "full", "cov", "count")
     small: Small = field(default_factory=dict)
     fills: str = ""
@@ -70,8 +63,7 @@ class LibraryRow:
     @property
     def name(self) -> str:
         """As messages call it."""
-        module = self.function.__module__.replace("numpy", "np", 1)
-        return f"{module}.{self.function.__name__}"
+        return name_of(self.function)
 
 
 def _lexsort(keys: Any, axis: int = -1) -> Any:

@@ -40,11 +40,10 @@ def operator_of(
     row: LibraryRow, given: tuple[Given, ...], made: tuple[DType, ...], attrs: Mapping[str, Any]
 ) -> LibraryCall:
     """The operator of a function, for operands that are for these arguments."""
-    function = row.function
     by_position = row.by_position([g.parameter for g in given])
     # of all elements: the result has another shape
     fills = "" if row.fills == "method" and attrs.get("axis", 0) is None else row.fills
-    return library_call(function.__module__, function.__name__, given, by_position, made, fills)
+    return library_call(row.function, given, by_position, made, fills)
 
 
 def tried(
@@ -62,12 +61,11 @@ def tried(
     named = {**attrs, **{n: small(attrs[n]) for n, small in row.small.items() if n in attrs}}
     pairs = zip(given, operands, strict=True)
     items = [_small(row, g.parameter, operand, number) for g, (operand, number) in pairs]
-    function = row.function
     args, kwargs = operator_of(row, given, (), {}).arguments(tuple(items), named)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            found = function(*args, **kwargs)
+            found = row.function(*args, **kwargs)
         except Exception as error:
             text = f"{row.name}: {type(error).__name__} of small arrays: {error}"
             raise UnsupportedError(text) from None

@@ -1,7 +1,8 @@
 """Calls of NumPy's library as operators: what no kernel computes, and NumPy does between kernels.
 
-An operator is a function, by its module and name, with the parameters that operands are for.  All
-else that a call says is an attribute of its node, so two calls that say the same are one.
+An operator is a function with the parameters that operands are for; a pickle names it by module
+and name.  All else that a call says is an attribute of its node, so two calls that say the same
+are one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 from opweave.opcodes.cached import cached_property
@@ -41,7 +41,7 @@ class LibraryCall(Operator):
     """A function of NumPy's library, for operands of some kinds.
 
     Attributes:
-        module, function: by which it is found.
+        called: the function itself.
         given: what each operand is for.
         by_position: parameters that go by position, in order.
         made: dtypes of the results.
@@ -49,8 +49,7 @@ class LibraryCall(Operator):
             ``out=``, as a ``method`` of the result, or not at all.
     """
 
-    module: str
-    function: str
+    called: Callable[..., Any]
     given: tuple[Given, ...]
     by_position: tuple[str, ...]
     made: tuple[DType, ...]
@@ -64,17 +63,8 @@ class LibraryCall(Operator):
         """It has no op-codes, and its name never enters generated code."""
 
     def __reduce__(self) -> Any:
-        """By the names, since one operator stands for all calls of its kind."""
-        return library_call, (
-            self.module, self.function, self.given, self.by_position, self.made,
-            self.fills,
-        )  # fmt: skip
-
-    @cached_property
-    def called(self) -> Callable[..., Any]:
-        """The function itself."""
-        found: Callable[..., Any] = getattr(import_module(self.module), self.function)
-        return found
+        """The function is pickled by its name, and one operator stands for all calls of a kind."""
+        return library_call, (self.called, self.given, self.by_position, self.made, self.fills)
 
     @cached_property
     def is_plain(self) -> bool:
@@ -107,10 +97,14 @@ class LibraryCall(Operator):
         return tuple(found) if isinstance(found, tuple | list) else found
 
 
+def name_of(called: Callable[..., Any]) -> str:
+    """A function as users write it: ``np.fft.rfft``."""
+    return f"{called.__module__}.{called.__name__}".replace("numpy", "np", 1)
+
+
 @lru_cache(MOST_KEPT)
 def library_call(
-    module: str,
-    function: str,
+    called: Callable[..., Any],
     given: tuple[Given, ...],
     by_position: tuple[str, ...],
     made: tuple[DType, ...],
@@ -123,7 +117,7 @@ def library_call(
 
     names = tuple(f"{g.parameter}{n if g.is_item else ''}" for n, g in enumerate(given))
     return LibraryCall(
-        name=f"{module}.{function}".replace("numpy", "np", 1), kind=Kind.LIBRARY, opcodes=(),
-        numpy=tuple, type_rule=types, params=names, module=module, function=function,
+        name=name_of(called), kind=Kind.LIBRARY, opcodes=(),
+        numpy=tuple, type_rule=types, params=names, called=called,
         given=given, by_position=by_position, made=made, fills=fills, cost=COST,
     )  # fmt: skip

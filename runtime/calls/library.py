@@ -93,7 +93,7 @@ def _by_out(row: LibraryCall, output: Operand) -> Run:
 
 def _by_method(row: LibraryCall, output: Operand) -> Run:
     """Do what the function does with a copy: ``np.sort`` copies, and has the copy sort itself."""
-    name = row.function
+    name = row.called.__name__
 
     def run(there: There, args: Any, kwargs: Any, arrays: Any) -> None:
         target, (array, *rest) = output(arrays), args
