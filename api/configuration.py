@@ -16,6 +16,7 @@ from opweave.runtime.process import environment
 SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "device": (lambda v: type(v) is str and v in ("host", "cuda"), "'host' or 'cuda'"),
     "errors": (lambda v: type(v) is str and v in ("ignore", "numpy"), "'ignore' or 'numpy'"),
+    "library": (lambda v: type(v) is bool, "True or False"),
     "loops": (lambda v: type(v) is bool, "True or False"),
     "recompile_limit": (lambda v: type(v) is int and v >= 1, "an integer of at least 1"),
     "threads": (lambda v: type(v) is int and 0 <= v < 2**31, "an integer, 0 to choose"),
@@ -29,6 +30,8 @@ class Config:
 
     Attributes:
         device: where NumPy arrays run: "host" or "cuda" (``OPWEAVE_DEVICE``).
+        library: whether calls of NumPy's library (a sort, an FFT, a solver) are steps of a whole,
+            in functions that are traced from now on; else these run in parts.
         loops: whether loops of Python over NumPy arrays may run in C, on one core, where a
             function is no whole, or one of many short kernels.
         recompile_limit: how often a function is traced; calls that would need more run in parts,
@@ -48,6 +51,7 @@ class Config:
     errors: str = "ignore"
     threads: int = 0
     loops: bool = True
+    library: bool = True
     quick: ClassVar[bool] = True  # all settings let a prepared call be the whole call
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 class Program(NamedTuple):
     """A program, its arguments for about ``n`` elements, and its kernels on a GPU.
 
-    ``eager`` counts the lines that NumPy or CuPy runs between them.
+    ``eager`` counts the calls of NumPy's library between them, on the host.
     """
 
     function: Callable[..., Any]
@@ -346,7 +346,7 @@ def agrees(made: Any, expected: Any) -> bool:
 
 
 class Made(NamedTuple):
-    """What opweave makes of a program: its explanation, kernels, and lines that run between."""
+    """What opweave makes of a program: its explanation, kernels, and calls between them."""
 
     explained: Any
     kernels: int
@@ -354,18 +354,19 @@ class Made(NamedTuple):
 
 
 def made_of(name: str, target: str | None = "sm_90a") -> Made:
-    """Lower a program, or run it in parts where NumPy has a line of it."""
+    """Lower a program, for the host where NumPy's library is called between its kernels."""
     import opweave as ow
 
     program = PROGRAMS[name]
     whole = {} if program.eager else {"target": target}
     explained = ow.fuse(program.function).explain(*program.arguments(SIZE), **whole)
-    return Made(explained, len(explained.sources), len(explained.breaks))
+    calls = sum("_library_" in name for name in explained.kernels)
+    return Made(explained, len(explained.kernels) - calls, calls)
 
 
 # Elements of the arrays that the page and the tests call programs with.
 SIZE = 4000
-# Elements of a program with a line of NumPy's: with fewer NumPy runs all of it.
+# Elements of a program that calls NumPy's library: with fewer NumPy runs all of it.
 IN_PARTS = 1 << 20
 HEAD = """# Gallery
 
@@ -389,7 +390,7 @@ def pages() -> dict[str, str]:
     rows, made = [], {}
     for name, program in PROGRAMS.items():
         found, kernels, eager = made_of(name)
-        between = f" and {eager} line of NumPy" if eager else ""
+        between = f" and {eager} call of NumPy's library" if eager else ""
         rows.append(
             f"| [{name}]({name}.md) | {kernels}{between} | {found.launches_saved} | "
             f"{size(found.bytes_moved)} | {size(found.bytes_unfused)} |"

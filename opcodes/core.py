@@ -36,6 +36,7 @@ class Kind(Enum):
     CREATE = "create"
     COMPOSITE = "composite"
     HANDWRITTEN = "handwritten"  # a whole kernel that someone wrote
+    LIBRARY = "library"  # a function of NumPy's that no kernel computes
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,7 @@ class Operator:
             each channel of the first operand as an operand of its own.
         cost: operations per element.
         ulp: largest error of one evaluation per executor and precision, with its source.
-        accumulator: for reductions, scans and products, the dtype to accumulate in for a result
-            dtype.
+        accumulator: of reductions, scans and products, from a result dtype to the one to add in.
         needs_nonempty: a reduction of no elements is an error, as in NumPy.
         attrs: names and defaults of static attributes such as ``axis``.
         tables: how many leading operands are stored, and read at places that the others give.

@@ -124,12 +124,23 @@ def registry():
 
 @pytest.fixture(autouse=True)
 def pays(monkeypatch, request):
-    """Functions run in parts however short their arrays are, which NumPy would run.
+    """Functions run in parts, or call NumPy's library, however short their arrays are.
 
     A module with ``AS_FOR_USERS`` has it as it is.
     """
     if not getattr(request.module, "AS_FOR_USERS", False):
         monkeypatch.setattr("opweave._functions.short.PAYS", 0)
+        monkeypatch.setattr("opweave.compiler.ir.pace.NOTICED", 0)
+
+
+@pytest.fixture(autouse=True)
+def library_in_parts(request):
+    """In a module with ``LIBRARY_IN_PARTS`` calls of NumPy's library are lines between kernels.
+
+    So ``np.sort(x)`` stands for whatever is not compiled.
+    """
+    with ow.config(library=not getattr(request.module, "LIBRARY_IN_PARTS", False)):
+        yield
 
 
 @pytest.fixture

@@ -6,10 +6,18 @@ import dis
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from types import CodeType
 from typing import Any, NamedTuple
 
-from opweave.compiler.ir.pace import WHOLE_ROLLED, WRITING_ROLLED, mean_seconds
+from opweave.compiler.ir.expr import Expr, evaluate
+from opweave.compiler.ir.graph import FunctionGraph
+from opweave.compiler.ir.pace import (
+    WHOLE_ROLLED,
+    WRITING_ROLLED,
+    mean_seconds,
+    pays_between,
+)
 from opweave.compiler.ir.values import Extents, Where
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import Specialised
@@ -21,11 +29,17 @@ from opweave.runtime.calls.building import costs
 
 # Kernels of a whole; fewer cost too little for its lines outside of loops to be left to NumPy.
 MANY_KERNELS = 12
+# Comparisons of extents, and names in one that are looked at.
+COMPARED, MOST_NAMES = ("eq", "ne", "lt", "le", "gt", "ge"), 4
 REMEDY = "fuse one round of it, or repeat it by ow.repeat"
 
 
 class TooLongError(TraceError):
     """All kernels of a function would compile for long; line by line it is done before."""
+
+
+class ShortError(TraceError):
+    """Calls of NumPy's library between kernels cost more than the kernels save."""
 
 
 class Loop(NamedTuple):
@@ -68,6 +82,72 @@ def check_rounds(found: Specialised, name: str) -> None:
         error = RoundsError(f"{name}: {kernels} kernels of short operations")
         error.mean_seconds = seconds
         raise error
+
+
+def check_short(found: Specialised, name: str) -> None:
+    """Ask that NumPy runs what it is done with before a whole would be, with calls of its own.
+
+    That follows from the function, the types and the powers of two of extents: a function whose
+    guard tells apart calls that are alike in these is a whole.
+
+    Raises:
+        ShortError: calls of NumPy's library cost more than kernels save.
+    """
+    trace = found.variant.trace
+    if trace.static or not any(node.is_library for node in trace.graph.nodes):
+        return
+    sizes = SizeClass(trace.graph, found.extents)
+    if not all(sizes.settles(condition) for condition, _ in found.variant.graph.conditions):
+        return
+    if not pays_between(trace.graph.nodes, sizes.least):
+        error = ShortError(
+            f"{name}: its kernels save less than calls of NumPy's library between them cost"
+        )
+        error.mean_seconds = mean_seconds(trace.graph.nodes, sizes.least)
+        raise error
+
+
+class SizeClass:
+    """The calls whose extents have as many binary digits as those of one call.
+
+    Attributes:
+        least: the smallest of these extents, and what follows from them.
+    """
+
+    def __init__(self, graph: FunctionGraph, extents: Extents):
+        self._graph = graph
+        derived = {name for name, _ in graph.derived}
+        given = {name: extent for name, extent in extents.items() if name not in derived}
+        self._ends = {
+            name: (extent, extent) if extent < 2 else _ends(extent)
+            for name, extent in given.items()
+        }
+        self.least = graph.extents({name: low for name, (low, _) in self._ends.items()})
+
+    def settles(self, condition: Expr) -> bool:
+        """Whether a comparison of extents has one answer in all of these calls.
+
+        It has where one side is the larger one whichever end each extent is at: what is computed
+        of extents rises or falls with each.
+        """
+        names = sorted({str(leaf.args[0]) for leaf in condition.leaves() if leaf.op == "extent"})
+        is_of_extents = all(leaf.op in ("extent", "literal") for leaf in condition.leaves())
+        known = condition.op in COMPARED and not {*names} - self._ends.keys()
+        if not is_of_extents or not known or len(names) > MOST_NAMES:
+            return False
+        corners = product(*(self._ends[name] for name in names))
+        signs = {_sign(condition, dict(zip(names, corner, strict=True))) for corner in corners}
+        return len(signs) == 1
+
+
+def _ends(extent: int) -> tuple[int, int]:
+    low = 1 << (extent.bit_length() - 1)
+    return low, 2 * low - 1
+
+
+def _sign(condition: Expr, extents: Extents) -> int:
+    first, second = (evaluate(side, extents) for side in condition.args)
+    return int(first > second) - int(first < second)
 
 
 def warn(text: str) -> None:

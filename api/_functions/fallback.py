@@ -293,9 +293,6 @@ class Fallback:
             self._preparing.calls.leave(run, args, kwargs, told.exact)
         result, why = run(*args, **kwargs), str(told)
         if why and not self.loops.runs(told.rolled) and self._is_news(told.once):
-            warnings.warn(
-                f"{self._signature.name} runs by NumPy, not fused: {why}",
-                OpweaveWarning,
-                stacklevel=4,  # the line that calls
-            )
+            text = f"{self._signature.name} runs by NumPy, not fused: {why}"
+            warnings.warn(text, OpweaveWarning, stacklevel=4)  # the line that calls
         return result if out is None else packed_into(out, result)

@@ -116,6 +116,7 @@ class Fused(LikeGiven):
         Raises:
             OpweaveError: a subclass says what is wrong, where, and what to do.
         """
+        why: Unwritten | None = None
         try:
             if config.quick and (out is UNGIVEN or not self._has_out):
                 known = self._calls.quickly(args, kwargs)
@@ -125,18 +126,18 @@ class Fused(LikeGiven):
                         if out is UNGIVEN or out is None:
                             return ready(values)
                         return ready.into(out, values)
-                    except Unwritten:
-                        pass  # as once more below, where other ways are open
+                    except Unwritten as error:  # as once more below, where other ways are open
+                        why = error.with_traceback(None)
             if out is UNGIVEN:
                 out = None
             elif self._has_out:
                 kwargs["out"], out = out, None
-            return self._slowly(args, kwargs, out)
+            return self._slowly(args, kwargs, out, why)
         except Exception as error:
             fold(error)
             raise
 
-    def _slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+    def _slowly(self, args: Any, kwargs: Any, out: Any, why: Unwritten | None = None) -> Any:
         """Any call but one that was prepared before and has nothing special."""
         try:
             call = self.signature.bind(args, kwargs)
@@ -146,7 +147,7 @@ class Fused(LikeGiven):
                 return self._watched(call, args, kwargs, out)
             if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
                 return through_gpu(self, self._preparing, call, out)
-            return self.called(call, out)
+            return self.called(call, out, why)
         except ByNumPy as error:  # raised before anything was computed
             told = error
         return self.fallback.plainly(args, kwargs, out, told)
@@ -157,8 +158,10 @@ class Fused(LikeGiven):
         result = called(self.__wrapped__, args, kwargs)
         return result if out is None else packed_into(out, result)
 
-    def called(self, call: Call, out: Any) -> Any:
+    def called(self, call: Call, out: Any, why: Unwritten | None = None) -> Any:
         values = call.values
+        if why is not None and why.raised is not None:  # it would again
+            return self.fallback.instead(call, out, why)
         ready = self.ready_for(call) or self.fallback.prepare_or_not(call)
         if ready is None:
             return self.fallback.in_parts(call, out)
@@ -167,7 +170,7 @@ class Fused(LikeGiven):
                 return ready(values, call.containers)
             return ready.into(out, values, call.containers)
         except Unwritten as error:
-            why = error
+            why = error.with_traceback(None)  # whose frames hold the arrays
         return self.fallback.instead(call, out, why)
 
     def ready_for(self, call: Call) -> Ready | None:
@@ -193,8 +196,6 @@ class Fused(LikeGiven):
             return known
         call = self.signature.bind(args, {})
         return self.ready_for(call) or self.prepare(call), call.values
-
-    # What was made of it
 
     @folded
     def lower(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Program:

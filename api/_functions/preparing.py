@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from opweave._functions.arguments import Signature
-from opweave._functions.budget import TooLongError, check_rounds, too_long, warn
+from opweave._functions.budget import TooLongError, check_rounds, check_short, too_long, warn
 from opweave._functions.calls import Calls, Ready, Writing
 from opweave._functions.layout import Call
 from opweave._functions.states import asked_for, tell_of_errors
@@ -112,6 +112,7 @@ class Preparing:
         Raises:
             TooLongError, RoundsError: it does, or is one of many short kernels whose loops C may
                 run; of a call that may run in parts.
+            ShortError: NumPy is done with a call before a whole would be, likewise.
         """
         text = too_long(found.lowered, found.extents, self.signature.name, self.fn)
         if text and or_parts is not None:
@@ -120,6 +121,8 @@ class Preparing:
             raise error
         if or_parts is not None and self.may_roll(or_parts):
             check_rounds(found, self.signature.name)
+        if or_parts is not None:
+            check_short(found, self.signature.name)
         if text and not self._told_of_costs:
             self._told_of_costs = True
             warn(f"{text}. All of them are compiled, since it is to be one whole")
@@ -166,7 +169,8 @@ class Preparing:
         if config.device == "cuda":  # copies of NumPy's arrays, which the function has been given
             arguments = {k: _of_numpy(a) for k, a in arguments.items()}
         before = known.traces
-        found = known.find(arguments, device, layout.structure, layout.rebuilt, limit, may_roll)
+        rest = layout.structure, layout.rebuilt, limit, may_roll, config.library
+        found = known.find(arguments, device, *rest)
         self.signature.note_looked_up(found.variant.trace.looked_up)
         if known.traces > before and "recompiles" in environment.logs():
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())

@@ -14,12 +14,13 @@ from opweave._programs.units import size
 from opweave.compiler.codegen.structural_texts import edited
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.library import LibraryKernel
 from opweave.compiler.parts.lazy import Break
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Decision
-from opweave.compiler.scheduling.work import work_of
+from opweave.compiler.scheduling.work import Work, work_of
 from opweave.compiler.scheduling.writes import writes_of
 from opweave.runtime.calls.plan import planned
 
@@ -97,10 +98,11 @@ def explain(program: ProgramLike, call: Any) -> Explanation:
     runs = [(lowered, extents)]
     against, work = _Against.of(runs), work_of(lowered.schedule, extents)
     lines = [
-        f"{program.graph.name} for {program.target}: {len(program.kernels)} kernel(s)",
+        f"{program.graph.name} for {program.target}: {_steps(lowered)}",
         f"memory traffic {size(against.bytes_moved)} instead of {size(against.bytes_unfused)}, "
         f"{against.launches_saved} launch(es) saved against one kernel per operator",
         *_temporaries(lowered, extents),
+        *_calls(lowered, work),
         *map(str, writes_of(lowered.schedule)),
         str(Regime.of(work, Rates.of(lowered.device))),
     ]
@@ -232,6 +234,23 @@ def _temporaries(lowered: Lowered, extents: Extents) -> list[str]:
     over = f", {len(plan.in_place)} written over what they are computed from"
     text = f"temporaries: {size(plan.nbytes)} in an arena instead of {size(plan.naive)}"
     return [text + over * bool(plan.in_place)]
+
+
+def _steps(lowered: Lowered) -> str:
+    """How many kernels there are, and calls between them."""
+    calls = sum(isinstance(kernel, LibraryKernel) for kernel in lowered.kernels)
+    told = f", {calls} call(s) of NumPy's library" if calls else ""
+    return f"{len(lowered.kernels) - calls} kernel(s){told}"
+
+
+def _calls(lowered: Lowered, work: Sequence[Work]) -> list[str]:
+    """A line for each call of NumPy's library: what no kernel computes, and where."""
+    calls = [kernel for kernel in lowered.kernels if isinstance(kernel, LibraryKernel)]
+    return [
+        f"{call.row.name} ({call.node.where}) is NumPy's, between kernels: no kernel computes it; "
+        f"{size(work[call.group].bytes)} in and out"
+        for call in calls
+    ]
 
 
 def _kernel(kernel: Kernel) -> list[str]:

@@ -15,7 +15,7 @@ from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.structural import Placed
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.calls.writes import store, stores_of
+from opweave.runtime.calls.writes import Unwritten, store, stores_of
 
 
 class FusedLike(Protocol):
@@ -89,9 +89,19 @@ class Arguments:
         store(outputs, list(self.arrays.values()), stores_of(written))
 
     def run(self, lowered: Lowered, executor: Any) -> list[Any]:
-        """The outputs of some kernels for these arguments."""
+        """The outputs of some kernels for these arguments.
+
+        Raises:
+            Exception: what a call of NumPy's library between them raised.
+        """
         arrays = list(self.arrays.values())
-        return Prepared(lowered, executor, self.extents, arrays)(arrays, self.env)
+        try:
+            return Prepared(lowered, executor, self.extents, arrays)(arrays, self.env)
+        except Unwritten as why:
+            if why.raised is None:
+                raise
+            raised = why.raised
+        raise raised
 
 
 class RanLike(Protocol):

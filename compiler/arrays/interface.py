@@ -68,6 +68,8 @@ class TracerLike(Protocol):
         selects: what data select, by a mask or by a place, is traced.
         asks_truth: each comparison of numbers is part of the guard.
         catches, catches_index: the function may catch errors; an IndexError.
+        calls_library: calls of NumPy's library become nodes.
+        sets_errors: the function itself changes NumPy's settings of errors.
         may_warn: what NumPy warns of, for the extents of the call, is refused.
         suspects: values for which NumPy warns where they are not finite.
         edits: what stands for operators, by name, while an edited composite is traced.
@@ -90,6 +92,8 @@ class TracerLike(Protocol):
     asks_truth: bool
     catches: bool
     catches_index: bool
+    calls_library: bool
+    sets_errors: bool
     may_warn: bool
     watches: bool
     suspects: list[Value]
@@ -144,6 +148,9 @@ class TracerLike(Protocol):
 
     def class_of(self, value: Value) -> type:
         """The class of an array, as the user's function may ask."""
+
+    def quietly(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call what calls NumPy, and nothing of the user's."""
 
     def hidden_view(self, array: Any, axes: tuple[int | None, ...]) -> TracedArrayLike:
         """A view that nobody can write through, since it has no name of its own."""

@@ -112,7 +112,7 @@ class _Bounds:
         return held.whole() if isinstance(held, BoundedParts) else held
 
     def _node(self, node: Node) -> list[Any]:
-        if node.is_handwritten:
+        if node.is_handwritten or node.is_library:
             return self._handwritten(node)
         if any(v.dtype.is_complex for v in (*node.operands, *node.results)):
             return expanded(self, node)

@@ -1,12 +1,13 @@
-"""Kernels that someone wrote, as far as bounds go: nothing is known of how they round.
+"""Kernels that someone wrote and calls of NumPy's library, as far as bounds go.
 
-A kernel is held to its meaning, for the very operands that it got, within the tolerance that its
-author states.  What comes after it goes on from what it made.
+Nothing is known of how they round.  A kernel is held to its meaning, for the very operands that it
+got, within the tolerance that its author states; a call of NumPy's gives the same bits again.
+What comes after it goes on from what it made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,26 +21,37 @@ from opweave.compiler.ir.reference import numpy_attributes
 from opweave.compiler.ir.values import Operand, Value
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
+from opweave.opcodes.operators.library_calls import LibraryCall
 
 Array = np.ndarray[Any, Any]
 Widened = Callable[[Any, DType], Array]
 
 
 def boundaries(graph: FunctionGraph) -> dict[int, tuple[str, Value]]:
-    """What kernels that someone wrote take and make, by its id: a name for it, and the value.
+    """What these take and make, by its id: a name for it, and the value.
 
     An argument, or a view of one, is known without.
     """
     found: dict[int, tuple[str, Value]] = {}
     for node in graph.nodes:
-        if not isinstance(node.operator, CudaKernel):
-            continue
-        row = node.operator
-        for declared, items in ((row.given, node.operands), (row.made, node.results)):
-            for p, item in zip(declared, items, strict=True):
-                if isinstance(item, Value) and graph.base(item).id not in graph.arguments:
-                    found.setdefault(item.id, (f"{row.c_name}.{p.name}", item))
+        for name, item in _named(node):
+            if isinstance(item, Value) and graph.base(item).id not in graph.arguments:
+                found.setdefault(item.id, (name, item))
     return found
+
+
+def _named(node: Node) -> Iterator[tuple[str, Operand]]:
+    """Operands and results of such a node, with names."""
+    row = node.operator
+    if isinstance(row, CudaKernel):
+        for declared, items in ((row.given, node.operands), (row.made, node.results)):
+            yield from (
+                (f"{row.c_name}.{p.name}", i) for p, i in zip(declared, items, strict=True)
+            )
+    if isinstance(row, LibraryCall):
+        names = *row.params, *(f"out{n}" for n in range(len(row.made)))
+        items = *node.operands, *node.results
+        yield from ((f"{row.name}.{name}", i) for name, i in zip(names, items, strict=True))
 
 
 def by_meaning(
@@ -51,7 +63,7 @@ def by_meaning(
     The latter is exact where ``known`` has it; else it is the former.
     """
     row = node.operator
-    assert isinstance(row, CudaKernel)
+    assert isinstance(row, CudaKernel | LibraryCall)
 
     def own(item: Operand) -> Any:
         if not isinstance(item, Value):

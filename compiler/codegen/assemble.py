@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from opweave.compiler.codegen.assemble_columns import ColumnsAssembler, walks_columns
-from opweave.compiler.codegen.assemble_handwritten import HandwrittenAssembler
+from opweave.compiler.codegen.assemble_handwritten import HandwrittenAssembler, LibraryAssembler
 from opweave.compiler.codegen.assemble_matrix import TileAssembler, reads_across
 from opweave.compiler.codegen.assemble_pixels import PixelAssembler
 from opweave.compiler.codegen.assemble_products import (
@@ -40,6 +40,7 @@ ASSEMBLERS: dict[str, type[Assembler]] = {
     "product_rows": ProductRowsAssembler,
     "vendor": VendorAssembler,
     "handwritten": HandwrittenAssembler,
+    "library": LibraryAssembler,
 }
 
 

@@ -1,23 +1,30 @@
-"""Kernels that someone wrote: each is a group of its own, and its source stays as it is."""
+"""What no template makes: kernels that someone wrote, and calls of NumPy's library.
+
+Each is a group of its own.  The source of a kernel stays as it is.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.values import Operand, Scalar
+from opweave.compiler.ir.values import Operand, Scalar, Value
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Param
+from opweave.compiler.kernels.library import LibraryKernel
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Walk
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 from opweave.opcodes.handwritten.launch_limits import MOST_SHARED
+from opweave.opcodes.operators.library_calls import LibraryCall
 
 
-class HandwrittenAssembler(Assembler):
-    """Makes such a kernel of its node."""
+class ApartAssembler(Assembler):
+    """Makes a step of a node that is a group of its own."""
 
     def _operands(self) -> dict[Key, ArrayOperand]:
         return {}  # no loop of ours reads or writes
@@ -27,6 +34,10 @@ class HandwrittenAssembler(Assembler):
 
     def facts(self) -> Facts:
         return Facts(self.device, 4, False, False, False)
+
+
+class HandwrittenAssembler(ApartAssembler):
+    """Makes a kernel that someone wrote of its node."""
 
     def kernel(self) -> Kernel:
         (node,) = self.nodes
@@ -42,6 +53,41 @@ class HandwrittenAssembler(Assembler):
             overridden=tuple(self.overrides), node=node,
             most_shared=self.device.shared_bytes or MOST_SHARED,
         )  # fmt: skip
+
+
+class LibraryAssembler(ApartAssembler):
+    """Makes the step of a call of NumPy's library."""
+
+    def kernel(self) -> Kernel:
+        (node,) = self.nodes
+        row = node.operator
+        assert isinstance(row, LibraryCall)
+        reads, writes = (", ".join(v.type for v in side) for side in (node.values, node.results))
+        return LibraryKernel(
+            name=self.group.name, template="library",
+            title=(f"call: {row.name}", f"{reads or 'nothing'} -> {writes}"),
+            target=self.device.arch, params=_params_of_call(node, self.group.outputs),
+            toggles={}, functions=(),
+            row_loads=(), cached=(), passes=(), row_lines=(), row_stores=(), coordinates=(),
+            rows=(), cols=(), plan=None, group=self.number,
+            overridden=tuple(self.overrides), node=node,
+        )  # fmt: skip
+
+
+def _params_of_call(node: Node, stored: Sequence[Value]) -> tuple[Param, ...]:
+    """Operands, and the results that somebody reads, as the parameters of a kernel."""
+    made = [
+        Param("scalar", f"x{n}", item.dtype.register, item)
+        if isinstance(item, Scalar)
+        else Param("input", f"x{n}", f"const {item.dtype.storage}*", item.id)
+        for n, item in enumerate(node.operands)
+    ]
+    made += [
+        Param("output", f"out{n}", f"{value.dtype.storage}*", value.id)
+        for n, value in enumerate(node.results)
+        if value in stored
+    ]
+    return tuple(made)
 
 
 def _params(row: CudaKernel, node: Node) -> tuple[Param, ...]:

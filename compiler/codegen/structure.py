@@ -50,6 +50,7 @@ WHY: dict[str, str] = {
     "product_rows": _TILES,
     "vendor": "a library computes it; in an ow.kernel list it is a kernel of ours",
     "handwritten": "it is a whole kernel of yours: edit its source",
+    "library": "NumPy computes it",
 }
 ONCE = (Phase.INDEX, Phase.GUARD)  # in a kernel
 # The ways to address an operand that know the place of each element.

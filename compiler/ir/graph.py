@@ -101,6 +101,11 @@ class Node:
         return self.operator.kind is Kind.HANDWRITTEN
 
     @property
+    def is_library(self) -> bool:
+        """A call of NumPy's library; its operator is a ``LibraryCall``."""
+        return self.operator.kind is Kind.LIBRARY
+
+    @property
     def is_view(self) -> bool:
         return self.operator.kind is Kind.MOVE
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Extents, count
@@ -24,6 +24,11 @@ ROLLED = 2e-3
 # that writes to arguments, and any other (where they were even on two cores).
 WRITING_ROLLED, WHOLE_ROLLED = 100e-6, 20e-6
 
+
+# A whole with calls of NumPy's library costs so much beside what its kernels and NumPy compute: to
+# be found and to make its results, and for each call.  On arrays so short that NumPy takes less
+# than so many times that for all of it, kernels have to save as much.
+WHOLE, BETWEEN, NOTICED = 5e-6, 5e-6, 20
 
 # What moves elements, which NumPy often does in place, or not at all.
 MOVES = frozenset(("where", "copy", "cast", "full", "coordinate", "real", "imag"))
@@ -47,6 +52,27 @@ def mean_seconds(nodes: Iterable[Node], extents: Extents) -> float:
         elif node.operator.name not in MOVES and not node.is_view and not node.tables:
             found.append(_seconds(node, extents))
     return sum(found) / max(1, len(found))
+
+
+def pays_between(nodes: Sequence[Node], extents: Extents) -> bool:
+    """Whether a whole with calls of NumPy's library is no slower than NumPy; True without any.
+
+    Operations of one kernel load and store once.
+    """
+    calls = sum(node.is_library for node in nodes)
+    seconds = [_seconds(n, extents) for n in nodes if _computes(n)]
+    cost = WHOLE + BETWEEN * calls
+    total = sum(seconds) + sum(_seconds(n, extents) for n in nodes if n.is_library)
+    if not calls or total >= NOTICED * cost:
+        return True
+    longest = max((count(v.shape, extents) for n in nodes for v in n.results), default=0)
+    kernels = min(len(seconds), calls + 1)
+    return sum(seconds) - kernels * (CALL + longest * ELEMENT) >= cost
+
+
+def _computes(node: Node) -> bool:
+    is_apart = node.is_view or node.is_library or node.is_coordinate
+    return not is_apart and node.operator.name not in MOVES
 
 
 def saved_by_names(names: Iterable[str], breaks: int | None, elements: int) -> float:

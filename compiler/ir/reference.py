@@ -44,6 +44,8 @@ def numpy_attributes(node: Node, extents: Mapping[str, Any]) -> dict[str, Any]:
     if node.is_handwritten:
         shapes = (tuple(extent_of(e, extents) for e in r.shape) for r in node.results)
         return {"shapes": tuple(shapes)}
+    if node.is_library:
+        return dict(node.attrs)
     out = {k: v for k, v in node.attrs if not (k == "dtype" and v is None)}
     if "extent" in out:
         out["extent"] = extent_of(out["extent"], extents)

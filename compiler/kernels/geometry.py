@@ -86,4 +86,5 @@ GEOMETRY: dict[str, Geometry] = {
     "product_rows": PRODUCT,
     "vendor": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),
     "handwritten": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),  # see handwritten.py
+    "library": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),
 }

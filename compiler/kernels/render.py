@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opweave.compiler.kernels.gate import check_kernel
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.library import LibraryKernel
 from opweave.compiler.toggles.choose import rows_of
 from opweave.templates import TEMPLATES
 
@@ -70,7 +71,7 @@ def render(kernel: Kernel) -> str:
         NameRefusedError: the kernel holds what may not enter a source.
     """
     check_kernel(kernel)
-    if isinstance(kernel, HandwrittenKernel):
+    if isinstance(kernel, HandwrittenKernel | LibraryKernel):
         return kernel.source
     template = _environment().get_template(f"{kernel.template}.cu.j2")
     meanings = {t.name: t.meaning for t in rows_of(kernel.template, kernel.declared)}

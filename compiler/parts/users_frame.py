@@ -6,9 +6,10 @@ of that line, with the globals of the user's module.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from opweave.compiler.traced.made import users_frame
@@ -29,6 +30,16 @@ def caller_there(frame: FrameType | None) -> Callable[..., Any]:
     if frame is None:
         return _called
     return FunctionType(_code(frame.f_code.co_filename, frame.f_lineno), frame.f_globals)
+
+
+def caller_at(file: str, line: int) -> Callable[..., Any]:
+    """What calls a function from a line of a file, of whose module it has the globals."""
+    modules = (
+        vars(module) for module in [*sys.modules.values()] if isinstance(module, ModuleType)
+    )
+    named = {"__name__": "__main__", "__file__": file}
+    found = next((names for names in modules if names.get("__file__") == file), named)
+    return FunctionType(_code(file, line), found) if file else _called
 
 
 def _called(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

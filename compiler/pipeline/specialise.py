@@ -152,11 +152,13 @@ class Specialisations:
         rebuilt: Rebuild | None = None,
         limit: int | None = None,
         may_roll: bool = False,
+        library: bool = True,
     ) -> Specialised:
         """Return the compilation that serves the arguments; it is made now if there is none.
 
         ``arguments`` maps names to what ``trace`` takes.  ``structure`` tells how the caller had
         packed them, if at all; ``rebuilt`` packs them again.  ``may_roll``: C may run loops of it.
+        On the host calls of NumPy's ``library`` may be steps of what is traced.
 
         Raises:
             RecompileError: it would have to be traced more often than ``limit``.
@@ -175,7 +177,8 @@ class Specialisations:
                     f"traced {self.traces} times, and {why}; raise opweave.config.recompile_limit"
                 )
             may_warn = limit is not None and not self.options.fullgraph  # and so run in parts
-            found = self._trace(arguments, extents, rebuilt, may_warn, may_roll)
+            calls = library and device.is_host
+            found = self._trace(arguments, extents, rebuilt, may_warn, may_roll, calls)
             self.variants.setdefault(key, []).append(found)
             self.newest = dict(arguments)
             self.misses = [*self.misses[1 - MOST_MISSES :], why]
@@ -203,10 +206,13 @@ class Specialisations:
         rebuilt: Rebuild | None,
         may_warn: bool,
         may_roll: bool,
+        library: bool,
     ) -> Variant:
         self.traces += 1
         repeated, watched = self.options.repeated, self.options.watched
-        rest = repeated, watched, self._limits(may_roll), may_warn
+        # a loop, and a call that is watched, have no way to run a call of a library that fails
+        calls = library and self.options.library and not (repeated or watched)
+        rest = repeated, watched, self._limits(may_roll), may_warn, calls
         made = trace(self.fn, arguments, rebuilt, self.describe, *rest)
         graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
         graph = verify_graph(simplify(verify_graph(graph)))

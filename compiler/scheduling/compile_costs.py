@@ -75,6 +75,7 @@ SECONDS: dict[str, Constants] = {
     "columns": Constants(0.25, 0.0013, walks=0.0007),
     "scan": Constants(0.20, 0.0013, pair=0.0018),
     "vendor": Constants(0, 0),
+    "library": Constants(0, 0),
 }
 LIKE = {
     "pixel": "map", "handwritten": "map", "product": "row", "product_rows": "row",

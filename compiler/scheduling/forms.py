@@ -21,6 +21,9 @@ from opweave.opcodes.shapes import broadcast_shape
 MOST_OPERANDS = 64
 MOST_NUMBERS = 192
 HANDWRITTEN = "a kernel that someone wrote stays as it was written"
+LIBRARY = "NumPy's library is called between kernels"
+# Forms of groups that no loop of ours goes over.
+WITHOUT_LOOP = ("handwritten", "library")
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,8 @@ def form_of(graph: FunctionGraph, members: set[int]) -> Form | str:
         return "a value is read at computed places: it is stored first"
     if any(n.is_handwritten for n in nodes):
         return Form("handwritten", ()) if len(nodes) == 1 else HANDWRITTEN
+    if any(n.is_library for n in nodes):
+        return Form("library", ()) if len(nodes) == 1 else LIBRARY
     mixing = [n for n in nodes if n.operator.mixes]
     if any(n.is_product or n.operator.mixes for n in nodes) and any(
         n.tables or n.is_coordinate or n.operator.notes_faults for n in nodes

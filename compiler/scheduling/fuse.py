@@ -19,6 +19,7 @@ from opweave.compiler.scheduling.alternatives import Alternatives
 from opweave.compiler.scheduling.chain_sizes import ChainSize
 from opweave.compiler.scheduling.forms import (
     HANDWRITTEN,
+    LIBRARY,
     Form,
     form_of,
     group_inputs,
@@ -48,12 +49,14 @@ ROLES: dict[tuple[Kind, Kind], str] = {
 UNLISTED: dict[Kind, str] = {
     Kind.CONTRACT: "an operand of a product is read by every tile that needs it: stored first",
     Kind.HANDWRITTEN: HANDWRITTEN,
+    Kind.LIBRARY: LIBRARY,
 }
 
 
 def _unlisted(producer: Kind, consumer: Kind) -> str:
     """Why a pair has no role."""
-    return HANDWRITTEN if producer is Kind.HANDWRITTEN else UNLISTED.get(consumer, "")
+    known = producer if producer in (Kind.HANDWRITTEN, Kind.LIBRARY) else consumer
+    return UNLISTED.get(known, "")
 
 
 SIBLING = "siblings: both read the same operand"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.passes.dense import over_dense
+from opweave.compiler.scheduling.forms import WITHOUT_LOOP
 from opweave.opcodes.errors import OpweaveError, VerifierError
 from opweave.opcodes.shapes import broadcast_shape
 
@@ -45,7 +46,7 @@ def check_loop_types(graph: FunctionGraph) -> Iterator[str]:
 
 def check_shapes(graph: FunctionGraph) -> Iterator[str]:
     for node in graph.nodes:
-        if node.is_handwritten:  # its shapes are what its own functions gave
+        if node.is_handwritten or node.is_library:  # shapes that its own functions gave
             continue
         try:
             rule = node.operator.shape_rule
@@ -119,7 +120,7 @@ def check_plans(schedule: Schedule) -> Iterator[str]:
 
 def check_iteration_space(schedule: Schedule) -> Iterator[str]:
     for group in schedule.groups:
-        for index in () if group.form.kind == "handwritten" else group.nodes:
+        for index in () if group.form.kind in WITHOUT_LOOP else group.nodes:
             for value in schedule.graph.nodes[index].results:
                 if value.id in group.row_values:
                     continue

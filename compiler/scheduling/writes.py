@@ -56,6 +56,8 @@ def _held_back(graph: FunctionGraph) -> Iterator[str]:
     """What is known only when all kernels are done, so that none may write to an argument."""
     if any(node.operator.notes_faults for node in graph.nodes):
         yield "an index may have no element"
+    if any(node.is_library for node in graph.nodes):
+        yield "a call of NumPy's library may raise"
     numbers = [output for output in graph.outputs if not isinstance(output, Value)]
     if any(number.op not in ("literal", "extent") for number in numbers):
         yield "a number that is returned may be an error"

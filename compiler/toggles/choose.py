@@ -45,6 +45,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "product_rows": (*COMMON, *PRODUCT, SHUFFLE, *PLAN, *rows.IN_REGISTERS),
     "vendor": (),
     "handwritten": (),
+    "library": (),
 }
 KNOWN = {t.name: t for table in TOGGLES.values() for t in table}
 PLAN_TOGGLES = {

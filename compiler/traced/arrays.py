@@ -19,6 +19,7 @@ from opweave.compiler.arrays.lifting import has_arrays, lifted, lists_lifted
 from opweave.compiler.arrays.traced_operators import POWERS, ArrayOperators
 from opweave.compiler.arrays.vectors import applied
 from opweave.compiler.ir.values import Value
+from opweave.compiler.library.calling import library_function, library_method
 from opweave.compiler.numpy_api.dispatch import (
     FUNCTIONS,
     METHODS,
@@ -166,7 +167,9 @@ class TracedArray(Refused, ArrayOperators):
         return self._call(name, accumulated, given, {"out": out})
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        handler: Callable[..., Any] | None = FUNCTIONS.get(function)
+        handler: Callable[..., Any] | None
+        called = library_function(self.tracer, function, args, kwargs)
+        handler = called or FUNCTIONS.get(function)
         if handler is None:
             self._unsupported(f"np.{function.__name__}")
         given = {key: item for key, item in kwargs.items() if key != "out"}
@@ -200,7 +203,7 @@ class TracedArray(Refused, ArrayOperators):
         return result if any(result.value in n.results for n in made) else result.copy()
 
     def __getattr__(self, name: str) -> Any:
-        row = METHODS.get(name)
+        row = METHODS.get(name) or library_method(self.tracer, name)
         if row is not None:
             return lambda *args, **kwargs: self._call(f".{name}", row, (self, *args), kwargs)
         if name in PROPERTIES:

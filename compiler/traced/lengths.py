@@ -16,6 +16,10 @@ from opweave.opcodes.errors import OpweaveError, TraceError
 MOST_NODES = 20_000
 # Operations of a number that follows from others, written out: a loop doubles them in each round.
 MOST_TERMS = 500
+LONG_NUMBER = (
+    f"a number that follows from others by more than {MOST_TERMS} operations: pass it as an array "
+    "without dimensions"
+)
 # Shapes of a trace that a refusal keeps.
 MOST_SHAPES = 64
 

@@ -17,7 +17,7 @@ from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
 from opweave.compiler.traced.composed import composed
 from opweave.compiler.traced.handwritten import launched
-from opweave.compiler.traced.lengths import MOST_TERMS, Length, Limits
+from opweave.compiler.traced.lengths import LONG_NUMBER, MOST_TERMS, Length, Limits
 from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
 from opweave.compiler.traced.refused import COMPARED, check_operands, check_order, refusal_of
@@ -38,6 +38,7 @@ class Tracer(SharedMemory):
             true: each comparison of numbers is part of the guard then.
         catches: the function may catch errors: those of empty reductions are raised inside of it.
         catches_index: it may catch those of places without an element, which NumPy looks for.
+        calls_library: calls of NumPy's library become nodes, see ``compiler/library``.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
         edits: what stands for some operators, by name, while an edited composite is traced.
     """
@@ -45,7 +46,7 @@ class Tracer(SharedMemory):
     selects = True
     array_class: type = np.ndarray
     edits: Mapping[str, Operator] = {}
-    asks_truth = catches = catches_index = False
+    asks_truth = catches = catches_index = calls_library = False
 
     def __init__(
         self,
@@ -118,6 +119,11 @@ class Tracer(SharedMemory):
             self.relate(operands[0], wrapped[0])
         return wrapped[0] if len(wrapped) == 1 else wrapped
 
+    @unwatched
+    def quietly(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call what calls NumPy, and nothing of the user's; the profile function sees no call."""
+        return function(*args)
+
     def apart(self, view: TracedArray) -> TracedArray:
         """A number of NumPy's as a value of its own: no view of the array that it is read from."""
         if not view.value.shape:
@@ -179,16 +185,9 @@ class Tracer(SharedMemory):
         return made
 
     def computed(self, expr: Expr, example: Any) -> Any:
-        """A number that follows from others.
-
-        Raises:
-            TraceError: it follows from so many that a loop computes it.
-        """
+        """A number that follows from others; a TraceError where a loop computes it of itself."""
         if expr.size > MOST_TERMS:
-            raise self.noted(self.of_rounds(TraceError(
-                f"a number computed by more than {MOST_TERMS} operations on numbers "
-                f"({self.where()}): pass it as an array without dimensions"
-            )))  # fmt: skip
+            raise self.noted(self.of_rounds(TraceError(f"{LONG_NUMBER} ({self.where()})")))
         return TracedScalar(self, expr, example)
 
     def scalar(self, expr: Expr) -> Any:

@@ -63,6 +63,7 @@ def trace(
     watches: bool = False,
     limits: Limits = Limits(),
     may_warn: bool = False,
+    calls_library: bool = False,
 ) -> Trace:
     """Run ``fn`` on traced values.
 
@@ -80,6 +81,7 @@ def trace(
         watches: floating-point errors are looked for in what NumPy computes while tracing.
         limits: how long it may get.
         may_warn: a function of which NumPy warns, for these extents, is refused.
+        calls_library: calls of NumPy's library become nodes.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -92,7 +94,7 @@ def trace(
     def traced(holds_made: bool) -> Trace:
         tracer = Tracer(GraphBuilder({}), dict(scalars), first_line, describe, limits)
         tracer.holds_made, tracer.watches = holds_made, watches
-        tracer.may_warn = may_warn
+        tracer.may_warn, tracer.calls_library = may_warn, calls_library
         _ask(tracer, arguments)
         try:
             with lending(tracer), _telling(tracer):

@@ -1,15 +1,19 @@
-"""Kernels that NumPy computes on the host: products, and what written kernels mean."""
+"""Kernels that NumPy computes on the host: products, what written kernels mean, library calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.library import LibraryKernel
 from opweave.runtime.calls.layouts import Layouts
+from opweave.runtime.calls.library import called
 
 # (arrays, numbers) -> the results are written
 Compute = Callable[[Any, Sequence[Any]], None]
@@ -24,24 +28,30 @@ def by_numpy(
 
     ``taken``: which of the numbers the kernel has.
     """
+    if isinstance(kernel, LibraryKernel):
+        return called(kernel, layouts, [_taking(*each) for each in operands], taken)
     if isinstance(kernel, HandwrittenKernel):
         compute = _meaning(kernel, layouts)
     else:
         compute = _product(kernel, layouts)
 
     def run(arrays: Any, numbers: Sequence[Any]) -> None:
-        given = [_operand(arrays[array], part) for array, part in operands]
+        given = [_operand(array, part, arrays) for array, part in operands]
         with np.errstate(all="ignore"):
             compute(given, [numbers[number] for number in taken])
 
     return run
 
 
-def _operand(array: Any, part: tuple[tuple[int, ...], Any, int] | None) -> Any:
+def _taking(number: int, part: tuple[tuple[int, ...], Any, int] | None) -> Callable[[Any], Any]:
+    return itemgetter(number) if part is None else partial(_operand, number, part)
+
+
+def _operand(number: int, part: tuple[tuple[int, ...], Any, int] | None, arrays: Any) -> Any:
     if part is None:
-        return array
+        return arrays[number]
     shape, dtype, at = part
-    return np.ndarray(shape, dtype, array, at)
+    return np.ndarray(shape, dtype, arrays[number], at)
 
 
 def _product(kernel: Kernel, layouts: Layouts) -> Compute:

@@ -5,8 +5,8 @@ with the temporaries, and workspaces for which the executor is asked.  A plan is
 its steps.  An executor only starts it (``Start`` of interface.py); a call runs it once, a replay
 again, and a loop many times.
 
-A step is a row.  Today each is one kernel; what else is to run in a call becomes another kind of
-row between them, whose arrays and numbers are numbered in the same way.
+A step is a row: a kernel, or what NumPy computes between kernels (library.py).  What else is to
+run in a call becomes another kind of row, whose arrays and numbers are numbered in the same way.
 """
 
 from __future__ import annotations

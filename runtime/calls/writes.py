@@ -38,11 +38,12 @@ class Unwritten(Exception):
 
     Attributes:
         shared: names of arguments that share memory, if that is why.
+        raised: what a call of NumPy's library raised, if that is why.
     """
 
-    def __init__(self, why: str, shared: tuple[str, ...] = ()):
+    def __init__(self, why: str, shared: tuple[str, ...] = (), raised: Exception | None = None):
         super().__init__(why)
-        self.shared = shared
+        self.shared, self.raised = shared, raised
 
 
 class Writes:

@@ -6,6 +6,7 @@ import pytest
 import opweave as ow
 from opweave.opcodes import errors as e
 
+LIBRARY_IN_PARTS = True
 X = np.random.default_rng(0).standard_normal((50, 70)).astype(np.float32)
 
 

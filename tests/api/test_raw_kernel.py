@@ -6,6 +6,7 @@ import pytest
 import opweave as ow
 from opweave.opcodes import errors as e
 
+LIBRARY_IN_PARTS = True
 SAXPY = r"""
 // out = a * x + y
 extern "C" __global__ void __launch_bounds__(256)

@@ -15,6 +15,7 @@ from opweave.opcodes import errors as e
 X = np.ones((4, 8), np.float32)
 Y = np.ones((8, 4), np.float32)
 HERE = "test_tracebacks.py"
+LIBRARY_IN_PARTS = True
 
 
 def helper(v):

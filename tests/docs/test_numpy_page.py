@@ -39,6 +39,10 @@ def test_every_function_of_linalg_is_tried():
     assert lacking(public(np.linalg, np.linalg.__all__), "np.linalg.") == []
 
 
+def test_every_function_of_fft_is_tried():
+    assert lacking(public(np.fft, np.fft.__all__), "np.fft.") == []
+
+
 def test_every_function_of_scipy_in_the_table_is_tried():
     assert lacking(SPECIAL, "special.") == []
 

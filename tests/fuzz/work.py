@@ -71,8 +71,10 @@ def outcome_of(seed: int, number: int, only: str = "") -> Outcome:
 
 def _serve(link: Connection, seed: int, only: str) -> None:
     from opweave._functions import short
+    from opweave.compiler.ir import pace
 
-    short.PAYS = 0  # arrays are short here, and functions run in parts nevertheless
+    # arrays are short here, and functions run in parts, or call NumPy's library, nevertheless
+    short.PAYS = pace.NOTICED = 0
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     while True:
         try:

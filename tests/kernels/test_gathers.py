@@ -7,6 +7,7 @@ import opweave as ow
 from opweave.opcodes import dtypes
 from opweave.opcodes import errors as e
 
+LIBRARY_IN_PARTS = True
 RNG = np.random.default_rng(20261122)
 X = RNG.standard_normal((9, 40)).astype(np.float32)
 V = X[0].copy()

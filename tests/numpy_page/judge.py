@@ -16,7 +16,8 @@ from opweave._functions.parts import BREAKS
 
 from .rows import OPERANDS
 
-FUSES, IN_PARTS, REFUSED = "fuses", "in parts", "refused"
+FUSES, CALLED, IN_PARTS, REFUSED = "fuses", "called", "in parts", "refused"
+OUTCOMES = (FUSES, CALLED, IN_PARTS, REFUSED)
 FILE = "numpy_page.py"
 # What a refusal says besides its reason: where, and on what.
 ASIDE = re.compile(rf" \({FILE}:\d+\)|; .*|\n.*", re.DOTALL)
@@ -50,17 +51,32 @@ def function_of(
 
 
 def judged(call: str) -> Row:
-    """Lower a call for a GPU, without running anything."""
+    """Lower a call for a GPU, or else for the host, without running anything."""
     function, args = function_of(call)
     fused = ow.fuse(function, fullgraph=True)
     try:
         count = len(fused.lower(*args, target="sm_90a").kernels)
     except BREAKS as error:
-        return Row(call, IN_PARTS, _reason(call, error))
+        called = _called(fused, args)
+        return Row(call, CALLED, called) if called else Row(call, IN_PARTS, _reason(call, error))
     except Exception as error:
         return Row(call, REFUSED, f"{type(error).__name__}: {_reason(call, error)}")
-    kernels = {0: "no kernel", 1: "1 kernel"}.get(count, f"{count} kernels")
-    return Row(call, FUSES, kernels)
+    return Row(call, FUSES, _number(count, "kernel") if count else "no kernel")
+
+
+def _called(fused: Any, args: list[Any]) -> str:
+    """How many calls of NumPy's library a function is on the host; "" where it is no whole."""
+    try:
+        steps = [view.data.template for view in fused.lower(*args, target="host").kernels]
+    except BREAKS:
+        return ""
+    calls = steps.count("library")
+    kernels = f", {_number(len(steps) - calls, 'kernel')}" if len(steps) > calls else ""
+    return _number(calls, "call") + kernels
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}" + "s" * (count > 1)
 
 
 def _reason(call: str, error: Exception) -> str:

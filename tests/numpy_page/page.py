@@ -12,17 +12,18 @@ import numpy as np
 
 from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS
 
-from .judge import FUSES, Row, judged
+from .judge import OUTCOMES, Row, judged
 from .rows import APART, APART_METHODS, CALLS, OTHERS, SHOWN, ufunc_rows
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "numpy.md"
 # Of functions that the compiler's table does not have.
-OWN = "NumPy's own: it calls others, or runs in parts"
+OWN = "NumPy's own: it calls others, is called, or runs in parts"
 HEAD = """# What of NumPy fuses
 
 Every public function of NumPy {version}, called inside of a fused function: `python -m tests.numpy_page` makes this page by calling them, and `tests/docs/test_numpy_page.py` holds it to the code and each
-result to NumPy's. The chapters are the modules of `compiler/numpy_api`. A call *fuses* where it becomes part of kernels (the number is of the call alone, on a GPU; a call whose result is a view or a number needs none); others run *in parts*, by NumPy or
-CuPy between fused kernels, for the reason given: nothing else of the function is lost by it. Keywords that no line shows, such as `where=`, are refused by name and run in parts.
+result to NumPy's. The chapters are the modules of `compiler/numpy_api`. A call *fuses* where it becomes part of kernels (the number is of the call alone, on a GPU; a call whose result is a view or a number needs none). One is *called* where no kernel computes it, and NumPy itself
+is a step of the program, between kernels: so on the host, in parts on a GPU. Others run *in parts*, by NumPy or CuPy between fused kernels, for the reason given: nothing else of the function is lost by it. Keywords that no line shows, such as `where=`, are refused by name and run in
+parts.
 
 Arrays in the calls: {operands}.
 
@@ -41,10 +42,11 @@ def chapters() -> dict[str, Sequence[str]]:
 
 def chapter_of(call: str) -> str:
     """Of the function that a call is about: the first in its last statement, or in all."""
-    named = re.compile(r"np\.(linalg\.)?(\w+)\(")
+    named = re.compile(r"np\.(linalg\.|fft\.)?(\w+)\(")
     found = named.search(call.rpartition("; ")[2]) or named.search(call)
     assert found is not None, call
-    function = getattr(np.linalg if found[1] else np, found[2], None)
+    owner = getattr(np, found[1].rstrip(".")) if found[1] else np
+    function = getattr(owner, found[2], None)
     row = FUNCTIONS.get(function) or CREATORS.get(found[2])
     if row is None:
         return OWN
@@ -68,7 +70,7 @@ def text_of(found: Mapping[str, Sequence[Row]]) -> str:
 
 
 def _summary(found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    yield "| chapter | calls | fuse | in parts | refused |\n|---|--:|--:|--:|--:|\n"
+    yield "| chapter | calls | fuse | called | in parts | refused |\n|---|--:|--:|--:|--:|--:|\n"
     total: Counter[str] = Counter()
     for chapter, rows in found.items():
         counts = Counter(row.outcome for row in rows)
@@ -78,7 +80,7 @@ def _summary(found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 
 
 def _counts(name: str, counts: Counter[str]) -> str:
-    numbers = [counts.total(), *(counts[outcome] for outcome in (FUSES, "in parts", "refused"))]
+    numbers = [counts.total(), *(counts[outcome] for outcome in OUTCOMES)]
     return f"| {name} | {' | '.join(map(str, numbers))} |\n"
 
 

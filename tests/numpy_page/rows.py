@@ -185,6 +185,14 @@ CALLS: tuple[str, ...] = (
 )  # fmt: skip
 # Calls of something else than a function of NumPy's.
 OTHERS: dict[str, tuple[str, ...]] = {
+    "Fourier transforms": (
+        "np.fft.fft(x)", "np.fft.fft(c, n=5, norm='ortho')", "np.fft.ifft(c)", "np.fft.rfft(x)",
+        "np.fft.irfft(c)", "np.fft.hfft(c)", "np.fft.ihfft(v)", "np.fft.fft2(x)",
+        "np.fft.ifft2(d, s=(3, 3))", "np.fft.fftn(d, axes=(0, 2))", "np.fft.ifftn(d)",
+        "np.fft.rfft2(x)", "np.fft.rfftn(d)", "np.fft.irfft2(d)", "np.fft.irfftn(d)",
+        "np.fft.fftshift(x)", "np.fft.ifftshift(x, axes=1)", "v + np.fft.fftfreq(8)",
+        "v[:5] + np.fft.rfftfreq(8, s)",
+    ),
     "Indexing and assignment": (
         "x[1:, ::-2]", "x[2, None, ..., :3]", "x[j]", "x[j, j]", "x[j[:, None], j]", "x[[1, 2]]",
         "x[o]", "x[o, 1:]", "x[j, o]", "x[:o]", "x[m]", "x[t]", "x[:t]", "x[j[0]]", "v[v.argmax()]",

@@ -8,6 +8,7 @@ from opweave._functions.parts import Parts
 from opweave.compiler.parts import lazy
 from opweave.compiler.parts.marks import Mark
 
+LIBRARY_IN_PARTS = True
 pytestmark = pytest.mark.host
 X, Y = np.linspace(0.1, 1, 12), np.linspace(1, 2, 12)
 M = np.arange(12.0).reshape(3, 4)

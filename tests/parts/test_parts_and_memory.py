@@ -8,6 +8,7 @@ import pytest
 import opweave as ow
 from tests.support.called import called, same
 
+LIBRARY_IN_PARTS = True
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("loops_of_python")]
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 8)).astype(np.float32)

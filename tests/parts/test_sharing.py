@@ -8,6 +8,7 @@ import pytest
 
 import opweave as ow
 
+LIBRARY_IN_PARTS = True
 pytestmark = pytest.mark.host
 
 

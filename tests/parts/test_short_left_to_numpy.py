@@ -13,7 +13,7 @@ from opweave.compiler.ir.pace import saved_by_names
 pytestmark = pytest.mark.host
 SHORT, LONG = np.linspace(-1, 1, 100), np.linspace(-1, 1, 1 << 20)
 SCALE = 2.5
-AS_FOR_USERS = True
+AS_FOR_USERS = LIBRARY_IN_PARTS = True
 
 
 def ranked(x):

@@ -6,6 +6,7 @@ import pytest
 import opweave as ow
 from tests.support.written import LAYOUTS, agree, laid_in_rows
 
+LIBRARY_IN_PARTS = True
 U, V = np.random.default_rng(20261125).standard_normal((2, 6, 6))
 
 

@@ -12,6 +12,7 @@ import pytest
 import opweave as ow
 from tests.support.differential import described, ran
 
+LIBRARY_IN_PARTS = True
 X = np.arange(6.0, dtype=np.float32) + 1
 log = logging.getLogger("tests.effects")
 

@@ -8,6 +8,7 @@ import pytest
 import opweave as ow
 from tests.support.differential import described
 
+LIBRARY_IN_PARTS = True
 X = np.array([1.0, 2.0])
 
 

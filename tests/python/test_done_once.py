@@ -8,6 +8,7 @@ import pytest
 
 import opweave as ow
 
+LIBRARY_IN_PARTS = True
 X = np.arange(3.0)
 pytestmark = pytest.mark.host
 

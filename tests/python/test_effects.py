@@ -18,6 +18,7 @@ import pytest
 import opweave as ow
 from tests.support.differential import does_the_same, ran
 
+LIBRARY_IN_PARTS = True
 X = np.arange(6.0, dtype=np.float32) + 1
 log = logging.getLogger("tests.effects")
 MANY = list(range(5000))

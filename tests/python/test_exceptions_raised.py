@@ -6,6 +6,7 @@ import pytest
 import opweave as ow
 from tests.support.differential import does_the_same
 
+LIBRARY_IN_PARTS = True
 X = np.arange(6.0, dtype=np.float32) + 1
 STATE = {"n": 0, "last": None}
 

@@ -8,6 +8,7 @@ import pytest
 import opweave as ow
 from tests.support.called import called, same
 
+LIBRARY_IN_PARTS = True
 pytestmark = pytest.mark.host
 X = np.arange(6.0).reshape(2, 3)
 

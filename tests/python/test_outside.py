@@ -16,6 +16,7 @@ import pytest
 
 import opweave as ow
 
+LIBRARY_IN_PARTS = True
 X = np.arange(3.0)
 GAIN = 2
 SHIFT = np.ones(3)

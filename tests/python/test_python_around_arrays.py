@@ -29,6 +29,7 @@ import pytest
 import opweave as ow
 from opweave.opcodes.errors import TraceError
 
+LIBRARY_IN_PARTS = True
 X = np.arange(6.0) + 1
 
 

@@ -21,6 +21,7 @@ import pytest
 import opweave as ow
 from tests.support.differential import does_the_same
 
+LIBRARY_IN_PARTS = True
 X = np.arange(12.0, dtype=np.float32).reshape(3, 4) / 7
 D = np.linspace(0.5, 2, 8)
 _MISSING = object()

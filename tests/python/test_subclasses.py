@@ -8,6 +8,7 @@ import pytest
 import opweave as ow
 from tests.support.differential import does_the_same
 
+LIBRARY_IN_PARTS = True
 X = np.arange(1.0, 7.0)
 
 

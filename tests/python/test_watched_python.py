@@ -16,6 +16,7 @@ import pytest
 import opweave as ow
 from opweave.compiler.pipeline import specialise
 
+LIBRARY_IN_PARTS = True
 X = np.arange(6.0, dtype=np.float32) + 1
 log = logging.getLogger("tests.effects")
 

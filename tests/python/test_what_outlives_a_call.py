@@ -15,6 +15,7 @@ import opweave as ow
 from opweave.compiler.pipeline import specialise
 from tests.support.differential import described, does_the_same
 
+LIBRARY_IN_PARTS = True
 X = np.arange(6.0, dtype=np.float32) + 1
 log = logging.getLogger("tests.effects")
 

@@ -16,6 +16,7 @@ import opweave as ow
 from opweave.opcodes.errors import ArgumentError, CheckError
 from opweave.runtime.host import pool
 
+LIBRARY_IN_PARTS = True
 pytestmark = pytest.mark.host
 LARGE = pool.FROM_BYTES // 4 + 5  # elements of float32
 
