@@ -455,6 +455,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_special_values_are_numpys": diagonal("name", "arity", most=3),
     },
     "runtime/test_blas.py": {
+        "test_a_matrix_with_a_vector_has_numpys_bits": diagonal("form", "layout", "dtype"),
         "test_factors_may_lie_as_they_like": diagonal("first", "second"),
     },
     "runtime/test_cuda_faults.py": {
