@@ -31,8 +31,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "{'USE_SHARED_MEMORY': 0}-<lambda>-args14-sm_75", "{}-<lambda>-args3-sm_75"),
     },
     "api/test_structural_templates.py": {
-        "test_op_codes_of_loads_and_stores_keep_the_bits": diagonal("function",
-            "target"),
+        "test_op_codes_of_loads_and_stores_keep_the_bits": diagonal("function", "target"),
     },
     "bench/test_experiments.py": {
         "test_a_loops_bound_holds_for_numpy_and_not_for_another_argument": only("number", "0",
@@ -292,8 +291,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_take_checks_the_indices_that_numpy_does": every(3),
     },
     "kernels/test_kept_rows.py": {
-        "test_bits_are_those_of_separate_kernels": diagonal("columns", "function",
-            "dtype"),
+        "test_bits_are_those_of_separate_kernels": diagonal("columns", "function", "dtype"),
     },
     "kernels/test_kernels.py": {
         "test_a_warp_joins_by_shuffles_without_a_barrier": every(2),
@@ -316,8 +314,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_the_compiler_allocates_none_of_it": diagonal("name", "target"),
     },
     "kernels/test_product_stages.py": {
-        "test_copies_are_such_and_leave_registers_for_the_blocks": diagonal("rows",
-            "target"),
+        "test_copies_are_such_and_leave_registers_for_the_blocks": diagonal("rows", "target"),
         "test_no_number_of_stages_changes_a_bit": every(2),
     },
     "kernels/test_product_tiles.py": {
@@ -409,8 +406,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "opcodes/test_ordinary_numbers.py": {
         "test_a_long_array_has_the_bits_of_its_pieces": diagonal("name", "dtype"),
         "test_a_rare_number_leaves_every_form_as_it_is": diagonal("columns", "dtype", "name"),
-        "test_an_ordinary_number_has_the_same_bits_beside_any_other": diagonal("name",
-            "dtype"),
+        "test_an_ordinary_number_has_the_same_bits_beside_any_other": diagonal("name", "dtype"),
     },
     "opcodes/test_own_products.py": {
         "test_a_list_is_a_product": diagonal("name", "target", most=2),
