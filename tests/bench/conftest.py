@@ -36,6 +36,7 @@ def small(monkeypatch, host):
     monkeypatch.setattr(record, "QUICK_SECONDS", 0.001)
     monkeypatch.setattr(executors, "PRODUCTS", {"host": (8,), "cuda": (8,)})
     monkeypatch.setattr(load("fusion"), "LENGTHS", (1, 2))
+    monkeypatch.setattr(load("fusion"), "QUICK", {"host": (64, 128), "cuda": (64, 128)})
     monkeypatch.setattr(load("intensity"), "REPEATS", (1, 2))
     monkeypatch.setattr(load("network"), "LAYERS", (1,))
     monkeypatch.setattr(load("shapes"), "QUICK", (1, 8))

@@ -14,10 +14,10 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 AS_FOR_USERS = True
 PAGES = ("tutorial.md", "opcodes.md", "sanitize.md", "raw.md", "fused.md", "errors.md", "environment.md", "performance.md",
-         "toggles.md",
+         "toggles.md", "differences.md",
          pytest.param("guide.md", marks=pytest.mark.nvrtc))  # fmt: skip
-# Pages whose code other tests run: test_bounds, test_differences, test_graphs, test_readme.
-ELSEWHERE = {"docs/bounds.md", "docs/differences.md", "docs/graphs.md", "README.md"}
+# Pages whose code other tests run: test_bounds, test_graphs, test_readme.
+ELSEWHERE = {"docs/bounds.md", "docs/graphs.md", "README.md"}
 # Pages whose lines are as long as the programs make them that write the pages; and those of
 # trust.md, whose paragraphs are two.
 UNWRAPPED = {"benchmarks.md", "mutants.md", "numpy.md", "trust.md"}
@@ -37,11 +37,12 @@ def written():
 def test_every_block_runs_and_prints_what_follows_it(tmp_path, page):
     blocks = re.findall(r"```(python|text|cuda)\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
     scope = {"__name__": "page"}
-    path = tmp_path / "page.py"
-    path.write_text("\n".join(code for kind, code in blocks if kind == "python"))
     for number, (kind, code) in enumerate(blocks):
         if kind != "python":
             continue
+        path = tmp_path / str(number) / "page.py"  # each block has the lines of a file of its own
+        path.parent.mkdir()
+        path.write_text(code)
         code = code.replace("1080, 1920", "540, 960")  # the guide's picture, in less time
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):

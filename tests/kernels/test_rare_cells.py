@@ -34,6 +34,7 @@ CELLS = {
     ("add of u", "tile", "sm_100"): (lambda x, y: x.T + y, (SQUARE_UINT, SQUARE_UINT)),
     ("cast of f", "tile", "sm_75"): (turned, (SQUARE, SQUARE)),
     ("multiply of f", "tile", "sm_75"): (turned, (SQUARE, SQUARE)),
+    ("bitwise_and of b", "columns", "host"): (lambda x: (x & x).sum(axis=0), (BOOL,)),
     ("copy of b", "row", "host"): (lambda x: (x.copy(), x.sum(axis=1)), (BOOL,)),
     ("gather_1d of b", "map", "host"): (lambda x, n: x[n], (BOOL[0], SMALL)),
     ("gather_3d of b", "map", "host"): (
@@ -41,6 +42,9 @@ CELLS = {
         (BOOL, SMALL),
     ),
     ("greater of c", "row", "host"): (in_rows(np.greater), (COMPLEX, COMPLEX)),
+    ("isfinite of f", "columns", "host"): (lambda x: np.isfinite(x).all(axis=0), (FLOAT,)),
+    ("less of i", "columns", "host"): (lambda x: (x < 3).sum(axis=0), (INT,)),
+    ("maximum of f", "columns", "host"): (lambda x: np.maximum(x, 3).sum(axis=0), (FLOAT,)),
     ("maximum of i", "columns", "host"): (lambda x: np.maximum(x, 3).sum(axis=0), (INT,)),
     ("not_equal of i", "product", "host"): (lambda x: x @ x != 3, (SMALL,)),
     ("sinh of f", "row", "host"): (in_rows(np.sinh), (FLOAT,)),

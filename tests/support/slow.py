@@ -30,14 +30,20 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "target", most=12).also("{'BLOCK_K': 8}-<lambda>-args14-sm_80",
             "{'USE_SHARED_MEMORY': 0}-<lambda>-args14-sm_75", "{}-<lambda>-args3-sm_75"),
     },
+    "api/test_structural_templates.py": {
+        "test_op_codes_of_loads_and_stores_keep_the_bits": diagonal("function", "target"),
+    },
     "bench/test_experiments.py": {
         "test_a_loops_bound_holds_for_numpy_and_not_for_another_argument": only("number", "0",
             "2"),
         "test_an_experiment_writes_a_file_that_reads": without("name", "compile", "functions",
             "gallery", "graphs", "pixels", "transformer"),
     },
+    "bench/test_programs.py": {
+        "test_a_program_does_what_it_does_in_numpy": every(2),
+    },
     "bench/test_timing.py": {
-        "test_a_gpu_is_timed_by_events": every(4),
+        "test_a_gpu_is_timed_by_events": only("name", "fusion", "overhead", "tiles"),
     },
     "compiler/test_fuse.py": {
         "test_a_kernel_that_would_compile_for_long_is_split": every(2),
@@ -75,10 +81,8 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "docs/test_numpy_page.py": {
         "test_reductions_of_other_operands_are_those_of_numpy": only("kind", "empty"),
         "test_results_are_those_of_numpy": some("creation: arrays of a given shape, like another array, and from data",
-            "linalg: norms, diagonals and traces",
             "logic: truth of elements, and comparison of whole arrays",
-            "manipulation_shape: shape, order of axes, type and memory order",
-            "Indexing and assignment", "ufuncs' methods and keywords"),
+            "manipulation_shape: shape, order of axes, type and memory order"),
     },
     "python/test_arguments.py": {
         "test_what_is_done_in_place_by_a_numpy_number": diagonal("function", "number", most=3),
@@ -124,8 +128,8 @@ _TABLE: dict[str, dict[str, Slow]] = {
     },
     "numpy_api/test_errors_by_numpy.py": {
         "test_an_error_is_told_as_by_numpy": every(6).also("47", "16"),
-        "test_where_there_is_no_error_kernels_are_the_whole_call": every(4).also("17", "41", "37",
-            "38", "40", "29", "34", "20"),
+        "test_where_there_is_no_error_kernels_are_the_whole_call": every(8).also("17", "41", "37",
+            "38", "40", "29", "34", "20", "31"),
     },
     "numpy_api/test_indexing.py": {
         "test_an_index_is_numpys": diagonal("target", "case", most=9),
@@ -139,6 +143,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_a_form_that_was_in_parts_is_whole": every(4),
         "test_a_type_that_follows_from_values_is_pythons": diagonal("scale", "function"),
         "test_max_and_min_of_computed_numbers": diagonal("kind", "name", "scale"),
+        "test_the_mean_of_a_variance_takes_part_in_its_type": diagonal("mean", "of"),
     },
     "numpy_api/test_numpys_rules.py": {
         "test_a_cast_to_integers_and_back_is_no_truncation": every(2),
@@ -152,7 +157,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "change", most=8).also("Layer-a captured partial-element"),
     },
     "compiler/test_forwarding.py": {
-        "test_fused_kernels_and_single_ones_leave_the_same_bits": every(2),
+        "test_fused_kernels_and_single_ones_leave_the_same_bits": every(3),
     },
     "python/test_subclasses.py": {
         "test_a_class_of_arrays_keeps_its_meaning": every(2),
@@ -276,16 +281,21 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_a_gpus_compiler_takes_them_and_keeps_windows_in_registers": every(2).also("boundaries"),
         "test_a_gpus_kernels_read_the_same_places": every(2).also("casts", "embedded",
             "arguments_of", "apart", "rows_of_joined"),
+        "test_a_stack_of_arrays_that_lie_differently_is_numpys": diagonal("axis", "dtype"),
         "test_every_dtype_moves": every(10).also("bool"),
-        "test_fused_is_bit_for_bit_unfused_and_within_its_bounds": every(5),
-        "test_in_parts_they_are_the_same": every(2),
+        "test_fused_is_bit_for_bit_unfused_and_within_its_bounds": only("name", "casts",
+            "softmax_of_picked"),
+        "test_in_parts_they_are_the_same": only("name", "boundaries", "casts"),
         "test_places_are_those_of_numpy": diagonal("name", "layout", most=4).also("apart-negative",
             "arguments_of-C", "casts-C"),
         "test_take_checks_the_indices_that_numpy_does": every(3),
     },
+    "kernels/test_kept_rows.py": {
+        "test_bits_are_those_of_separate_kernels": diagonal("columns", "function", "dtype"),
+    },
     "kernels/test_kernels.py": {
         "test_a_warp_joins_by_shuffles_without_a_barrier": every(2),
-        "test_the_variant_compiles_without_spills": diagonal("target", "variant", most=18),
+        "test_the_variant_compiles_without_spills": diagonal("target", "variant", most=10),
         "test_the_variant_is_right_as_fibres": diagonal("target", "variant", most=12),
         "test_the_variant_is_right_on_the_host": every(7),
         "test_vector_kernels_load_and_store_16_bytes": diagonal("name", "target", most=4),
@@ -302,6 +312,10 @@ _TABLE: dict[str, dict[str, Slow]] = {
     },
     "kernels/test_opted_shared_memory.py": {
         "test_the_compiler_allocates_none_of_it": diagonal("name", "target"),
+    },
+    "kernels/test_product_stages.py": {
+        "test_copies_are_such_and_leave_registers_for_the_blocks": diagonal("rows", "target"),
+        "test_no_number_of_stages_changes_a_bit": every(2),
     },
     "kernels/test_product_tiles.py": {
         "test_a_large_product_loads_wide_and_reads_its_tiles_wide": only("target", "sm_80",
@@ -325,6 +339,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "function").also("host-5-<lambda>3"),
     },
     "kernels/test_scans.py": {
+        "test_a_row_of_a_warp_is_scanned_by_shuffles_in_16_byte_accesses": every(2),
         "test_a_toggle_changes_no_bit": diagonal("shape", "toggles"),
         "test_any_extent_along_and_beside_the_axis": diagonal("target", "extent", most=3),
         "test_any_order_in_memory_gives_the_bits_of_a_copy": diagonal("target", "layout", most=4),
@@ -351,6 +366,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_the_host_compiler_s_complaint_names_the_op_code": diagonal("name", "target"),
     },
     "opcodes/test_complex.py": {
+        "test_arithmetic_has_numpys_special_values": diagonal("arity", "name"),
         "test_functions_have_the_special_values_of_annex_g": diagonal("row", "name", most=2),
         "test_powers_of_arrays_that_the_function_makes": every(3),
     },
@@ -381,10 +397,16 @@ _TABLE: dict[str, dict[str, Slow]] = {
     },
     "opcodes/test_operators.py": {
         "test_binary_operators_agree_with_numpy_on_all_pairs_of_special_values": only("name", *_TYPES),
+        "test_casts_agree_with_numpy": only("source", *_TYPES, "int8", "float16", "uint64"),
         "test_composites_agree_with_numpy": diagonal("composite", "name"),
-        "test_fused_operators_return_numpys_dtypes": only("name", *_TYPES, "int8", "float16"),
+        "test_fused_operators_return_numpys_dtypes": only("name", *_TYPES),
         "test_reductions_agree_with_numpy": diagonal("name", "axis"),
         "test_unary_operators_agree_with_numpy_on_special_values": only("name", *_TYPES),
+    },
+    "opcodes/test_ordinary_numbers.py": {
+        "test_a_long_array_has_the_bits_of_its_pieces": diagonal("name", "dtype"),
+        "test_a_rare_number_leaves_every_form_as_it_is": diagonal("columns", "dtype", "name"),
+        "test_an_ordinary_number_has_the_same_bits_beside_any_other": diagonal("name", "dtype"),
     },
     "opcodes/test_own_products.py": {
         "test_a_list_is_a_product": diagonal("name", "target", most=2),
@@ -398,6 +420,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "opcodes/test_pixels.py": {
         "test_a_chain_is_one_kernel_from_uint8_to_uint8": diagonal("target", "shape", most=3),
         "test_channels_and_pixels_broadcast_as_by_numpy": diagonal("target", "case", most=4),
+        "test_every_layout_gives_the_bits_of_a_copy": diagonal("target", "layout"),
         "test_every_operator_agrees_with_its_meaning": diagonal("target", "operator",
             "name", most=5),
         "test_pictures_broadcast_over_others": diagonal("target", "dtype", "shape", most=2),
@@ -412,14 +435,23 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "dtype", most=7).also("host-1-bool", "host-1-int8", "host-1-uint8", "sm_80-0-bool",
             "sm_80-0-float64", "sm_80-0-int8", "sm_80-0-uint8", "sm_80-1-bool"),
     },
+    "opcodes/test_toggles_of_running_values.py": {
+        "test_a_running_value_has_the_same_bits_with_every_value_in_every_form": diagonal("name",
+            "target"),
+    },
     "opcodes/test_umath_rows.py": {
+        "test_rows_hold_in_verify_mode": diagonal("first", "dtype"),
         "test_rows_hold_on_the_host": every(2),
+    },
+    "opcodes/test_vectors_in_products.py": {
+        "test_a_product_in_a_list_takes_vectors_as_numpy_does": diagonal("operator", "name"),
     },
     "opcodes/test_specials.py": {
         "test_no_compiler_makes_one_function_of_two": diagonal("family", "turn"),
         "test_special_values_are_numpys": diagonal("name", "arity", most=3),
     },
     "runtime/test_blas.py": {
+        "test_a_matrix_with_a_vector_has_numpys_bits": diagonal("form", "layout", "dtype"),
         "test_factors_may_lie_as_they_like": diagonal("first", "second"),
     },
     "runtime/test_cuda_faults.py": {
