@@ -80,7 +80,7 @@ def check_rounds(found: Specialised, name: str) -> None:
     seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
     if seconds < (WRITING_ROLLED if found.variant.graph.written else WHOLE_ROLLED):
         error = RoundsError(f"{name}: {kernels} kernels of short operations")
-        error.mean_seconds = seconds
+        error.mean_seconds, error.is_whole = seconds, True
         raise error
 
 

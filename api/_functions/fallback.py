@@ -75,8 +75,7 @@ class Fallback:
         try:
             if self._plain and (told := self.left_to_numpy(call)) is not None:
                 raise ByNumPy(*told, again=True)
-            never = self._signature.goes_on or self._signature.never_copied
-            if never is not None:
+            if (never := self._signature.goes_on or self._signature.never_copied) is not None:
                 raise ByNumPy(never)
             if (reasons or self._parts.too_long) and self._is_refused(call):
                 return None
@@ -94,9 +93,11 @@ class Fallback:
         """
         if self._is_for_c(call, error):
             assert isinstance(error, OpweaveError)
-            learns = call.arrays if isinstance(error, RoundsError) else None
-            why = self._pace.why_numpy(call, error) if learns is None else ""
-            raise ByNumPy(why, rolled=self._by_size(call), learns=learns) from None
+            kinds, stays = self._by_size(call), isinstance(error, RoundsError)
+            if getattr(error, "is_whole", False):
+                raise ByNumPy("", rolled=kinds, learns=call.arrays) from None
+            why = self._pace.why_numpy(call, error)
+            raise ByNumPy(why, rolled=kinds, stays=stays) from None
         is_refusal = isinstance(error, BREAKS)
         if isinstance(error, RecompileError):
             self._without_parts(call, error)
@@ -183,9 +184,9 @@ class Fallback:
     def left_to_numpy(self, call: Call) -> tuple[str, Any, bool] | None:
         """Why NumPy runs a call, if that is known; see ``ByNumPy``."""
         kinds = self._parts.kinds(call)
-        found = self._plain.get(kinds) or self._plain.get((kinds, size_class(call)))
-        each = ((kinds, alike(call, exact)) for exact in (False, True))
-        return found or next((self._plain[key] for key in each if key in self._plain), None)
+        short = ((kinds, alike(call, exact)) for exact in (False, True))
+        keys = (kinds, self._by_size(call), *short)
+        return next((self._plain[key] for key in keys if key in self._plain), None)
 
     def _refused(self, call: Call, error: OpweaveError) -> None:
         """Note what makes a function run in parts; raise all else."""
@@ -209,8 +210,7 @@ class Fallback:
 
     def _without_parts(self, call: Call, error: Exception) -> None:
         """Leave a call that is no whole to NumPy, if its function never runs in parts."""
-        never = self._signature.never_in_parts
-        if never is not None:
+        if (never := self._signature.never_in_parts) is not None:
             why = str(without_frames(error))  # which hold the arrays
             raise self._by_numpy(call, f"{never}.  It is no whole: {why}", never) from None
 
@@ -239,8 +239,7 @@ class Fallback:
                 f"{name}: arguments {why}, and one is written to; copy one of them, or leave out "
                 "fullgraph=True"
             )
-        never = self._signature.never_in_parts
-        if never is not None:
+        if (never := self._signature.never_in_parts) is not None:
             raise ByNumPy(f"{never}.  Its kernels do not run: {why}", never)
         return self.in_parts(call, out)
 
@@ -256,15 +255,16 @@ class Fallback:
 
         if self._is_for_c(call, why):
             self.loops.looked_at(self._by_size(call), call.arrays, args, kwargs)
-            if (told := self.elsewhere(call)) is not None or isinstance(why, RoundsError):
+            if (told := self.elsewhere(call)) is not None or getattr(why, "is_whole", False):
                 return told
         why = without_frames(why)
         if numpys := self._pace.why_numpy(call, why):
+            if isinstance(why, RoundsError):
+                self._by_numpy(call, numpys, key=self._by_size(call))
             return explain_numpy(self._signature.name, numpys).with_notes(self.loop_notes(call))
         ran = self._parts.run(call)
-        found = explain_parts(self._signature.name, ran, why)
-        notes = [n for t in self._parts.traces(ran) for n in notes_of(t)]
-        return found.with_notes(notes + self.loop_notes(call))
+        notes = [n for t in self._parts.traces(ran) for n in notes_of(t)] + self.loop_notes(call)
+        return explain_parts(self._signature.name, ran, why).with_notes(notes)
 
     def loop_notes(self, call: Call) -> list[str]:
         """Why C does not run loops of a call, where it was looked at."""
@@ -292,6 +292,8 @@ class Fallback:
         if told.again:
             self._preparing.calls.leave(run, args, kwargs, told.exact)
         result, why = run(*args, **kwargs), str(told)
+        if told.stays and not self.loops.runs(told.rolled):
+            keep(self._plain, told.rolled, (why, told.once, False))
         if why and not self.loops.runs(told.rolled) and self._is_news(told.once):
             text = f"{self._signature.name} runs by NumPy, not fused: {why}"
             warnings.warn(text, OpweaveWarning, stacklevel=4)  # the line that calls

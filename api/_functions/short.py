@@ -56,6 +56,7 @@ class ByNumPy(Exception):
         exact: those with the same numbers.
         rolled: the kinds of a call whose loops C may run; it is told of if none does.
         learns: the arrays of a call that learns whether C does; if not, the call is a whole.
+        stays: calls of these kinds are NumPy's from now on, if C runs none of their loops.
     """
 
     def __init__(
@@ -66,10 +67,12 @@ class ByNumPy(Exception):
         again: bool = False,
         rolled: Any = None,
         learns: Sequence[Any] | None = None,
+        stays: bool = False,
     ):
         super().__init__(why)
         self.once = why if once is None else once
         self.exact, self.again, self.rolled, self.learns = exact, again, rolled, learns
+        self.stays = stays
 
 
 class Pace:

@@ -41,7 +41,13 @@ class Limits:
 
 
 class RoundsError(TraceError):
-    """A function is many short operations, where C may run its loops at once."""
+    """A function is many short operations, where C may run its loops at once.
+
+    Attributes:
+        is_whole: all of it was traced, so that it has no effects but on arrays.
+    """
+
+    is_whole = False
 
 
 class Length:
