@@ -22,13 +22,13 @@ from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Scalar
-from opweave.compiler.library.rules import Asked
+from opweave.compiler.library.rules import LibraryRequest
 from opweave.compiler.library.table import IN_PLACE, LIBRARY, METHODS, LibraryRow
 from opweave.compiler.library.tried import operator_of, tried
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import UnsupportedError
-from opweave.opcodes.operators.library_calls import Given
+from opweave.opcodes.operators.library_calls import LibraryArg
 
 # Types of what an attribute may be, besides sequences of these.
 PLAIN = (bool, int, float, complex, str, type(None), np.generic)
@@ -83,7 +83,7 @@ def _called(tracer: TracerLike, row: LibraryRow, *args: Any, **kwargs: Any) -> A
     taken = _Taken(tracer, row, named)
     given = tuple(taken.given)
     found = tracer.quietly(tried, row, given, taken.operands, dict(taken.attrs))
-    shapes = row.rule(Asked(taken.seen, row.parameters.defaults))
+    shapes = row.rule(LibraryRequest(taken.seen, row.parameters.defaults))
     if tuple(map(len, shapes)) != found.ranks:
         raise UnsupportedError(f"{row.name}: expected results of {found.ranks} dimensions")
     builder, operator = tracer.builder, operator_of(row, given, found.dtypes, taken.attrs)
@@ -122,7 +122,7 @@ class _Taken:
 
     def __init__(self, tracer: TracerLike, row: LibraryRow, named: Mapping[str, Any]):
         self.tracer, self.row = tracer, row
-        self.given: list[Given] = []
+        self.given: list[LibraryArg] = []
         self.operands: list[tuple[Any, Any]] = []
         self.attrs: dict[str, Any] = {}
         self.seen = {name: self._argument(name, item) for name, item in named.items()}
@@ -131,15 +131,17 @@ class _Taken:
         """Take one argument; returns it as a rule sees it."""
         is_sequence = isinstance(item, list | tuple)
         if is_sequence and name in self.row.items and has_arrays(item):
-            return [self._array(lifted(self.tracer, part), Given(name, True)) for part in item]
+            return [
+                self._array(lifted(self.tracer, part), LibraryArg(name, True)) for part in item
+            ]
         if has_arrays(item) or isinstance(item, np.ndarray):
-            return self._array(lifted(self.tracer, item), Given(name))
+            return self._array(lifted(self.tracer, item), LibraryArg(name))
         if is_traced_number(item) and name not in self.row.static:
             return self._number(item, name)
         self.attrs[name] = found = self._plain(item)
         return found
 
-    def _array(self, array: Any, given: Given) -> Any:
+    def _array(self, array: Any, given: LibraryArg) -> Any:
         if not is_traced_array(array):
             raise UnsupportedError(f"{self.row.name}: {given.parameter} is no array of numbers")
         self._add(self.tracer.builder.resolved(array.value), None, given)
@@ -151,10 +153,10 @@ class _Taken:
         if dtype is None or dtype.is_complex:
             self.attrs[name] = found = self.tracer.concrete(item)
             return found
-        self._add(Scalar(item.expr, dtype), item.example, Given(name, False, kind in WEAK))
+        self._add(Scalar(item.expr, dtype), item.example, LibraryArg(name, False, kind in WEAK))
         return item
 
-    def _add(self, operand: Any, number: Any, given: Given) -> None:
+    def _add(self, operand: Any, number: Any, given: LibraryArg) -> None:
         self.given.append(given)
         self.operands.append((operand, number))
 

@@ -23,7 +23,7 @@ Shapes = list[Shape]
 
 
 @dataclass(frozen=True)
-class Asked:
+class LibraryRequest:
     """What a call asks: arguments by name, and NumPy's defaults of the others."""
 
     given: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Asked:
         return counted_axis("axis", self["axis"], rank)
 
 
-Rule = Callable[[Asked], Shapes]
+Rule = Callable[[LibraryRequest], Shapes]
 
 
 def smaller(m: Any, n: Any) -> Any:
@@ -58,12 +58,12 @@ def like(name: str = "a") -> Rule:
     return lambda asked: [asked.shape(name)]
 
 
-def ordered(asked: Asked) -> Shapes:
+def ordered(asked: LibraryRequest) -> Shapes:
     """Of a sort, whose axis may be None: of all elements."""
     return [(asked["a"].size,)] if asked["axis"] is None else like()(asked)
 
 
-def of_keys(asked: Asked) -> Shapes:
+def of_keys(asked: LibraryRequest) -> Shapes:
     """Of ``lexsort``: keys are in a sequence, or along the first axis of an array."""
     keys = asked["keys"]
     return [tuple(keys[0].shape) if isinstance(keys, tuple | list) else tuple(keys.shape[1:])]
@@ -72,7 +72,7 @@ def of_keys(asked: Asked) -> Shapes:
 def reduced_of(name: str) -> Rule:
     """Of a reduction of an argument."""
 
-    def rule(asked: Asked) -> Shapes:
+    def rule(asked: LibraryRequest) -> Shapes:
         shape = asked.shape(name)
         gone = counted_axes("axis", asked["axis"], len(shape))
         if asked["keepdims"]:
@@ -85,7 +85,7 @@ def reduced_of(name: str) -> Rule:
 reduced = reduced_of("a")
 
 
-def quantiles(asked: Asked) -> Shapes:
+def quantiles(asked: LibraryRequest) -> Shapes:
     (shape,) = reduced(asked)
     return [asked.shape("q") + shape]
 
@@ -93,7 +93,7 @@ def quantiles(asked: Asked) -> Shapes:
 def along(extent: Callable[[Any, Any], Any]) -> Rule:
     """Of a transform along an axis: its extent, from that of the operand and ``n``."""
 
-    def rule(asked: Asked) -> Shapes:
+    def rule(asked: LibraryRequest) -> Shapes:
         shape = list(asked.shape())
         axis = asked.axis(len(shape))
         shape[axis] = extent(shape[axis], asked["n"])
@@ -109,7 +109,7 @@ def over(last: Callable[[Any, Any], Any]) -> Rule:
         UnsupportedError: an extent that is -1 stands for that of the operand.
     """
 
-    def rule(asked: Asked) -> Shapes:
+    def rule(asked: LibraryRequest) -> Shapes:
         shape, sizes = list(asked.shape()), asked["s"]
         axes = asked["axes"]
         if axes is None:
@@ -153,7 +153,7 @@ def counted(edges: Sequence[int]) -> Rule:
         UnsupportedError: not a number of bins.
     """
 
-    def rule(asked: Asked) -> Shapes:
+    def rule(asked: LibraryRequest) -> Shapes:
         bins = asked["bins"]
         if type(bins) is not int or bins < 1:
             raise UnsupportedError("expected a number of bins")
@@ -162,7 +162,7 @@ def counted(edges: Sequence[int]) -> Rule:
     return rule
 
 
-def counted_twice(asked: Asked) -> Shapes:
+def counted_twice(asked: LibraryRequest) -> Shapes:
     """Of a histogram along two axes.
 
     Raises:
@@ -178,7 +178,7 @@ def counted_twice(asked: Asked) -> Shapes:
 def eight_fold(packs: bool) -> Rule:
     """Of what packs bits into bytes, or takes them apart."""
 
-    def rule(asked: Asked) -> Shapes:
+    def rule(asked: LibraryRequest) -> Shapes:
         shape, axis = list(asked.shape()), asked["axis"]
         if axis is None:
             shape, axis = [asked["a"].size], 0
@@ -189,23 +189,23 @@ def eight_fold(packs: bool) -> Rule:
     return rule
 
 
-def fitted(asked: Asked) -> Shapes:
+def fitted(asked: LibraryRequest) -> Shapes:
     """Coefficients of a polynomial of each column."""
     return [(asked["deg"] + 1, *asked.shape("y")[1:])]
 
 
-def unravelled(asked: Asked) -> Shapes:
+def unravelled(asked: LibraryRequest) -> Shapes:
     """Places along each axis of a shape."""
     extents = asked["shape"] if isinstance(asked["shape"], tuple) else (asked["shape"],)
     return [asked.shape("indices")] * len(extents)
 
 
-def ravelled(asked: Asked) -> Shapes:
+def ravelled(asked: LibraryRequest) -> Shapes:
     """Of places along axes, in a sequence of arrays of one shape."""
     places = asked["multi_index"]
     return [tuple(places[0].shape if isinstance(places, list) else places.shape[1:])]
 
 
-def longer(asked: Asked) -> Shapes:
+def longer(asked: LibraryRequest) -> Shapes:
     (m,), (n,) = asked.shape("a"), asked.shape("v")
     return [(m,)] if m >= n else [(n,)]  # part of the guard

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from opweave.compiler.library.rules import Asked, Rule, Shape, Shapes, smaller
+from opweave.compiler.library.rules import LibraryRequest, Rule, Shape, Shapes, smaller
 from opweave.opcodes.errors import UnsupportedError
 
 
-def matrix_shape(asked: Asked, name: str = "a") -> tuple[Shape, Any, Any]:
+def matrix_shape(asked: LibraryRequest, name: str = "a") -> tuple[Shape, Any, Any]:
     """Extents before the last two, and these.
 
     Raises:
@@ -28,7 +28,7 @@ def batches(first: Shape, second: Shape) -> Shape:
     return longer[:apart] + tuple(n if type(m) is int and m == 1 else m for m, n in pairs)
 
 
-def solved(asked: Asked) -> Shapes:
+def solved(asked: LibraryRequest) -> Shapes:
     batch, rows, _ = matrix_shape(asked)
     right = asked.shape("b")
     if len(right) == 1:
@@ -36,7 +36,7 @@ def solved(asked: Asked) -> Shapes:
     return [(*batches(batch, right[:-2]), *right[-2:])]
 
 
-def least_squares(asked: Asked) -> Shapes:
+def least_squares(asked: LibraryRequest) -> Shapes:
     _, rows, cols = matrix_shape(asked)
     right = asked.shape("b")
     sums = right[1:] or (1,)
@@ -48,11 +48,11 @@ def of_each_matrix(count: int, name: str = "a") -> Rule:
     return lambda asked: [matrix_shape(asked, name)[0]] * count
 
 
-def rank(asked: Asked) -> Shapes:
+def rank(asked: LibraryRequest) -> Shapes:
     return [matrix_shape(asked, "A")[0]] if len(asked.shape("A")) > 1 else [()]
 
 
-def condition(asked: Asked) -> Shapes:
+def condition(asked: LibraryRequest) -> Shapes:
     return [matrix_shape(asked, "x")[0]]
 
 
@@ -61,17 +61,17 @@ def values_of(name: str = "a") -> Rule:
     return lambda asked: [asked.shape(name)[:-1]]
 
 
-def pairs_of(asked: Asked) -> Shapes:
+def pairs_of(asked: LibraryRequest) -> Shapes:
     batch, rows, cols = matrix_shape(asked)
     return [(*batch, rows), (*batch, rows, cols)]
 
 
-def singular_values(asked: Asked) -> Shapes:
+def singular_values(asked: LibraryRequest) -> Shapes:
     batch, rows, cols = matrix_shape(asked, "x")
     return [(*batch, smaller(rows, cols))]
 
 
-def singular(asked: Asked) -> Shapes:
+def singular(asked: LibraryRequest) -> Shapes:
     batch, m, n = matrix_shape(asked)
     k = smaller(m, n)
     if not asked["compute_uv"]:
@@ -80,7 +80,7 @@ def singular(asked: Asked) -> Shapes:
     return [(*batch, m, rows), (*batch, k), (*batch, cols, n)]
 
 
-def factored(asked: Asked) -> Shapes:
+def factored(asked: LibraryRequest) -> Shapes:
     """Of ``qr``, by its mode."""
     batch, m, n = matrix_shape(asked)
     k = smaller(m, n)
@@ -93,12 +93,12 @@ def factored(asked: Asked) -> Shapes:
     return modes[asked["mode"]]
 
 
-def transposed(asked: Asked) -> Shapes:
+def transposed(asked: LibraryRequest) -> Shapes:
     batch, m, n = matrix_shape(asked)
     return [(*batch, n, m)]
 
 
-def values_of_complex(asked: Asked) -> Shapes:
+def values_of_complex(asked: LibraryRequest) -> Shapes:
     """Eigenvalues of complex matrices; of real ones data tell whether they are real.
 
     Raises:
@@ -109,16 +109,16 @@ def values_of_complex(asked: Asked) -> Shapes:
     return values_of()(asked)
 
 
-def pairs_of_complex(asked: Asked) -> Shapes:
+def pairs_of_complex(asked: LibraryRequest) -> Shapes:
     return [*values_of_complex(asked), asked.shape()]
 
 
-def turned(asked: Asked) -> Shapes:
+def turned(asked: LibraryRequest) -> Shapes:
     """Of the inverse of a tensor: its axes behind ``ind`` first."""
     shape, ind = asked.shape(), asked["ind"]
     return [shape[ind:] + shape[:ind]]
 
 
-def solved_tensor(asked: Asked) -> Shapes:
+def solved_tensor(asked: LibraryRequest) -> Shapes:
     shape = asked.shape()
     return [shape[len(asked.shape("b")) :]]

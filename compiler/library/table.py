@@ -11,7 +11,7 @@ import numpy as np
 
 from opweave.compiler.library import rules
 from opweave.compiler.library import rules_linalg as linalg
-from opweave.compiler.library.rules import Asked, Rule
+from opweave.compiler.library.rules import LibraryRequest, Rule
 from opweave.compiler.numpy_api.signatures import NumpyParameters
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.operators.library_calls import name_of
@@ -45,16 +45,16 @@ class LibraryRow:
     refused: tuple[str, ...] = ("overwrite_input", "out", "full", "cov", "count")
     small: Small = field(default_factory=dict)
     fills: str = ""
-    when: Callable[[Asked], bool] | None = None
+    when: Callable[[LibraryRequest], bool] | None = None
     signature: Callable[..., Any] | None = None
 
     @cached_property
     def parameters(self) -> NumpyParameters:
         return NumpyParameters.of(self.signature or self.function)
 
-    def asked(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Asked:
+    def asked(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> LibraryRequest:
         """What a call asks, as it is written."""
-        return Asked(self.parameters.named(args, kwargs), self.parameters.defaults)
+        return LibraryRequest(self.parameters.named(args, kwargs), self.parameters.defaults)
 
     def by_position(self, named: Collection[str]) -> tuple[str, ...]:
         """Parameters that go by position: the first ones, of those that a call has."""
@@ -70,7 +70,7 @@ def _lexsort(keys: Any, axis: int = -1) -> Any:
     """The parameters of ``np.lexsort``, which is in C."""
 
 
-def _takes_singular_values(asked: Asked) -> bool:
+def _takes_singular_values(asked: LibraryRequest) -> bool:
     """Whether a norm of matrices needs what no kernel computes."""
     axis, ord = asked["axis"], asked["ord"]
     is_matrix = len(asked.shape("x")) == 2 if axis is None else isinstance(axis, tuple)

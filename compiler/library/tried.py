@@ -17,7 +17,7 @@ from opweave.compiler.library.table import LibraryRow
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import UnsupportedError
-from opweave.opcodes.operators.library_calls import Given, LibraryCall, library_call
+from opweave.opcodes.operators.library_calls import LibraryArg, LibraryCall, library_call
 
 LENGTH = 2
 
@@ -37,7 +37,10 @@ class Tried(NamedTuple):
 
 
 def operator_of(
-    row: LibraryRow, given: tuple[Given, ...], made: tuple[DType, ...], attrs: Mapping[str, Any]
+    row: LibraryRow,
+    given: tuple[LibraryArg, ...],
+    made: tuple[DType, ...],
+    attrs: Mapping[str, Any],
 ) -> LibraryCall:
     """The operator of a function, for operands that are for these arguments."""
     by_position = row.by_position([g.parameter for g in given])
@@ -47,7 +50,7 @@ def operator_of(
 
 
 def tried(
-    row: LibraryRow, given: tuple[Given, ...], operands: Sequence[tuple[Any, Any]],
+    row: LibraryRow, given: tuple[LibraryArg, ...], operands: Sequence[tuple[Any, Any]],
     attrs: Mapping[str, Any],
 ) -> Tried:  # fmt: skip
     """Call the function on small arrays.

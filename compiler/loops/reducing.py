@@ -21,7 +21,7 @@ from opweave.opcodes.dtypes import I64, DType
 PlaceOf = Callable[[str], str]
 
 
-class Row(NamedTuple):
+class ReducedRow(NamedTuple):
     """A row to reduce.
 
     Attributes:
@@ -43,7 +43,7 @@ class Reducing(Storing):
     def reduced(self, name: str, operand: Array, **attrs: Any) -> Number:
         """A reduction of all elements."""
         operator, frozen, _, _ = self._reduction(name, operand, attrs)
-        row = Row(*self._flat(operand))
+        row = ReducedRow(*self._flat(operand))
         if operator.needs_nonempty:
             self.numbers.fault(f"{row.length} == 0", "LOOP_EMPTY")
         found = self._joined(operator, frozen, operand.dtype, row)
@@ -93,7 +93,7 @@ class Reducing(Storing):
             raise NoLoopError(f"{name} of a number")
         return operator, frozen, loop[0], results[0]
 
-    def _row(self, operand: Array, axis: int) -> Row:
+    def _row(self, operand: Array, axis: int) -> ReducedRow:
         """How each row along an axis is joined, but for its elements.
 
         The last axis is cut where it is long and the rows are few; any other never is.
@@ -102,8 +102,8 @@ class Reducing(Storing):
         rows = " * ".join(others) or "1"
         count = operand.sizes[axis].text
         if axis == operand.rank - 1:
-            return Row(count, str, "row_of_rows", f"{rows} < {HOST_FEW_ROWS}")
-        return Row(count, str, "run_of")
+            return ReducedRow(count, str, "row_of_rows", f"{rows} < {HOST_FEW_ROWS}")
+        return ReducedRow(count, str, "run_of")
 
     def _along(self, operand: Array, axis: int, keepdims: bool, places: Sequence[str]) -> PlaceOf:
         """The elements of a row, by the places along the axes of the result."""
@@ -125,7 +125,7 @@ class Reducing(Storing):
         self.text.add(f"LOOP_TICK({' * '.join(longer) or '1'});")
         return made
 
-    def _joined(self, operator: Operator, frozen: Any, dtype: DType, row: Row) -> Number:
+    def _joined(self, operator: Operator, frozen: Any, dtype: DType, row: ReducedRow) -> Number:
         """The lines that reduce a row."""
         loop, results = operator.type_rule((dtype,), frozen)
         taken, result = loop[0], results[0]

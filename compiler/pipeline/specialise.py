@@ -166,16 +166,13 @@ class Specialisations:
         """
         types = list(arguments.values())
         extents = symbol_extents(types)
-        key = (guard_key(types), structure, device)
+        key = (guard_key(types), structure, device, library)
         found = next(
             (v for v in self.variants.get(key, ()) if self._serves(v, arguments, extents)), None
         )
         if found is None:
             why = self._missed(key, arguments, extents)
-            if limit is not None and self.traces >= limit:
-                raise RecompileError(
-                    f"traced {self.traces} times, and {why}; raise opweave.config.recompile_limit"
-                )
+            self._check_limit(limit, why)
             may_warn = limit is not None and not self.options.fullgraph  # and so run in parts
             calls = library and device.is_host
             found = self._trace(arguments, extents, rebuilt, may_warn, may_roll, calls)
@@ -187,6 +184,13 @@ class Specialisations:
         by_value = {i.value.id: t.span for i, t in zip(found.graph.inputs, arrays, strict=True)}
         lowered = lowered_for(found, extents, by_value, device, self.options)
         return Specialised(found, lowered, extents, by_value)
+
+    def _check_limit(self, limit: int | None, why: str) -> None:
+        """Raises ``RecompileError`` where one more trace is one too many."""
+        if limit is not None and self.traces >= limit:
+            raise RecompileError(
+                f"traced {self.traces} times, and {why}; raise opweave.config.recompile_limit"
+            )
 
     def _missed(self, key: Any, arguments: Mapping[str, Any], extents: Mapping[str, int]) -> str:
         """What differs from what was traced before."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
@@ -22,6 +23,11 @@ MOST_OPERANDS = 64
 MOST_NUMBERS = 192
 HANDWRITTEN = "a kernel that someone wrote stays as it was written"
 LIBRARY = "NumPy's library is called between kernels"
+# What is a group of its own: which nodes, the form, and why nothing joins it.
+ALONE = (
+    (attrgetter("is_handwritten"), "handwritten", HANDWRITTEN),
+    (attrgetter("is_library"), "library", LIBRARY),
+)
 # Forms of groups that no loop of ours goes over.
 WITHOUT_LOOP = ("handwritten", "library")
 
@@ -108,17 +114,11 @@ def form_of(graph: FunctionGraph, members: set[int]) -> Form | str:
     if len(outputs) + len(group_inputs(graph, members)) > MOST_OPERANDS:
         return f"more than {MOST_OPERANDS} operands"
     nodes = [graph.nodes[i] for i in sorted(members)]
-    if reason := _unfit(nodes):
+    if reason := _unfit(nodes) or _stored_first(graph, nodes):
         return reason
-    made = {r.id for n in nodes for r in n.results}
-    if any(v.id in graph.views and graph.base(v).id in made for n in nodes for v in n.values):
-        return "a value is read in another order than it is made in: it is stored first"
-    if any(v.id in made for n in nodes for v in n.tables):
-        return "a value is read at computed places: it is stored first"
-    if any(n.is_handwritten for n in nodes):
-        return Form("handwritten", ()) if len(nodes) == 1 else HANDWRITTEN
-    if any(n.is_library for n in nodes):
-        return Form("library", ()) if len(nodes) == 1 else LIBRARY
+    for is_alone, form, why in ALONE:
+        if any(map(is_alone, nodes)):
+            return Form(form, ()) if len(nodes) == 1 else why
     mixing = [n for n in nodes if n.operator.mixes]
     if any(n.is_product or n.operator.mixes for n in nodes) and any(
         n.tables or n.is_coordinate or n.operator.notes_faults for n in nodes
@@ -135,6 +135,16 @@ def form_of(graph: FunctionGraph, members: set[int]) -> Form | str:
     if any(n.is_reduction for n in nodes):
         return _row_form(nodes, outputs)
     return _map_form("map", nodes, outputs)
+
+
+def _stored_first(graph: FunctionGraph, nodes: list[Node]) -> str:
+    """Why a value that nodes make and read has to lie in memory; "" where it has not."""
+    made = {r.id for n in nodes for r in n.results}
+    if any(v.id in graph.views and graph.base(v).id in made for n in nodes for v in n.values):
+        return "a value is read in another order than it is made in: it is stored first"
+    if any(v.id in made for n in nodes for v in n.tables):
+        return "a value is read at computed places: it is stored first"
+    return ""
 
 
 def _map_form(kind: str, nodes: list[Node], outputs: list[Value]) -> Form | str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Input
 from opweave.compiler.ir.names import c_names, function_name
 from opweave.compiler.ir.values import Value
-from opweave.compiler.traced.lengths import Limits, Reached, RoundsError
+from opweave.compiler.traced.lengths import Limits, RoundsError
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.truths import Truth
@@ -26,6 +25,7 @@ from opweave.compiler.tracing.calling import called, passed
 from opweave.compiler.tracing.changes import Changes
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.leaving import Leaving
+from opweave.compiler.tracing.refusals import again, telling
 from opweave.compiler.tracing.results import (
     CONSTANTS,
     _copies,
@@ -97,32 +97,14 @@ def trace(
         tracer.may_warn, tracer.calls_library = may_warn, calls_library
         _ask(tracer, arguments)
         try:
-            with lending(tracer), _telling(tracer):
+            with lending(tracer), telling(tracer):
                 return _trace(fn, arguments, rebuilt, names, scalars, tracer, repeated)
         except (TraceError, UnsupportedError) as error:
             if holds_made or not tracer.made or isinstance(error, RoundsError):
                 raise
-            try:
-                return traced(True)
-            except OpweaveError as longer:
-                raise (error if longer.mean_seconds is None else longer) from None
+            return again(traced, error)
 
     return traced(False)
-
-
-@contextmanager
-def _telling(tracer: Tracer) -> Iterator[None]:
-    """A refusal says whether other numbers and extents may lead elsewhere."""
-    before = ShapeError.made
-    try:
-        yield
-    except OpweaveError as error:
-        builder = tracer.builder
-        is_fixed = any(isinstance(builder.find(symbol), int) for symbol in builder.parent)
-        has_caught = ShapeError.made != before
-        error.asks = bool(tracer.static or builder.conditions or is_fixed or has_caught)
-        error.reached = Reached.of(builder)
-        raise
 
 
 def _ask(tracer: Tracer, arguments: Mapping[str, Argument]) -> None:

@@ -22,7 +22,7 @@ COST = Cost(flops=50)
 
 
 @dataclass(frozen=True)
-class Given:
+class LibraryArg:
     """What an operand is for.
 
     Attributes:
@@ -50,7 +50,7 @@ class LibraryCall(Operator):
     """
 
     called: Callable[..., Any]
-    given: tuple[Given, ...]
+    given: tuple[LibraryArg, ...]
     by_position: tuple[str, ...]
     made: tuple[DType, ...]
     fills: str = ""
@@ -69,7 +69,7 @@ class LibraryCall(Operator):
     @cached_property
     def is_plain(self) -> bool:
         """The operands are the first arguments, as they are."""
-        return tuple(map(Given, self.by_position)) == self.given
+        return tuple(map(LibraryArg, self.by_position)) == self.given
 
     def arguments(
         self, operands: Sequence[Any], attrs: dict[str, Any]
@@ -105,7 +105,7 @@ def name_of(called: Callable[..., Any]) -> str:
 @lru_cache(MOST_KEPT)
 def library_call(
     called: Callable[..., Any],
-    given: tuple[Given, ...],
+    given: tuple[LibraryArg, ...],
     by_position: tuple[str, ...],
     made: tuple[DType, ...],
     fills: str = "",
