@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from opweave.compiler.ir.expr import Expr, evaluate
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.pace import (
-    WHOLE_ROLLED,
-    WRITING_ROLLED,
+    is_for_loops,
     mean_seconds,
     pays_between,
 )
@@ -22,7 +21,7 @@ from opweave.compiler.ir.values import Extents, Where
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.compile_costs import MOST_OF_WHOLE, whole_seconds
-from opweave.compiler.traced.lengths import RoundsError
+from opweave.compiler.traced.lengths import RoundsError, rounded
 from opweave.compiler.traced.made import users_line
 from opweave.opcodes.errors import OpweaveWarning, RecompileError, TraceError
 from opweave.runtime.calls.building import costs
@@ -78,7 +77,7 @@ def check_rounds(found: Specialised, name: str) -> None:
     if kernels < MANY_KERNELS:
         return
     seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
-    if seconds < (WRITING_ROLLED if found.variant.graph.written else WHOLE_ROLLED):
+    if is_for_loops(seconds, writes=bool(found.variant.graph.written)):
         error = RoundsError(f"{name}: {kernels} kernels of short operations")
         error.mean_seconds, error.is_whole = seconds, True
         raise error
@@ -141,7 +140,7 @@ class SizeClass:
 
 
 def _ends(extent: int) -> tuple[int, int]:
-    low = 1 << (extent.bit_length() - 1)
+    low = rounded(extent)
     return low, 2 * low - 1
 
 

@@ -14,7 +14,7 @@ from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import ByNumPy, Pace, alike, keep, size_class, text_of
 from opweave._loops.rolling import Loops, NotRolled
-from opweave.compiler.traced.lengths import RoundsError
+from opweave.compiler.traced.lengths import RoundsError, is_traced_whole
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.written import has_written
 from opweave.opcodes.errors import (
@@ -93,11 +93,10 @@ class Fallback:
         """
         if self._is_for_c(call, error):
             assert isinstance(error, OpweaveError)
-            kinds, stays = self._by_size(call), isinstance(error, RoundsError)
-            if getattr(error, "is_whole", False):
+            kinds, why = self._by_size(call), self._pace.why_numpy(call, error)
+            if is_traced_whole(error):
                 raise ByNumPy("", rolled=kinds, learns=call.arrays) from None
-            why = self._pace.why_numpy(call, error)
-            raise ByNumPy(why, rolled=kinds, stays=stays) from None
+            raise ByNumPy(why, rolled=kinds, stays=isinstance(error, RoundsError)) from None
         is_refusal = isinstance(error, BREAKS)
         if isinstance(error, RecompileError):
             self._without_parts(call, error)
@@ -255,7 +254,7 @@ class Fallback:
 
         if self._is_for_c(call, why):
             self.loops.looked_at(self._by_size(call), call.arrays, args, kwargs)
-            if (told := self.elsewhere(call)) is not None or getattr(why, "is_whole", False):
+            if (told := self.elsewhere(call)) is not None or is_traced_whole(why):
                 return told
         why = without_frames(why)
         if numpys := self._pace.why_numpy(call, why):

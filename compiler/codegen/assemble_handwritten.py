@@ -6,6 +6,7 @@ Each is a group of its own.  The source of a kernel stays as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.operands import Key
@@ -22,6 +23,8 @@ from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 from opweave.opcodes.handwritten.launch_limits import MOST_SHARED
 from opweave.opcodes.operators.library_calls import LibraryCall
 
+Step = TypeVar("Step", HandwrittenKernel, LibraryKernel)
+
 
 class ApartAssembler(Assembler):
     """Makes a step of a node that is a group of its own."""
@@ -35,6 +38,16 @@ class ApartAssembler(Assembler):
     def facts(self) -> Facts:
         return Facts(self.device, 4, False, False, False)
 
+    def _step(self, kind: type[Step], node: Node, what: str, **own: Any) -> Step:
+        """A kernel without a loop of ours."""
+        reads, writes = (", ".join(v.type for v in side) for side in (node.values, node.results))
+        return kind(
+            title=(what, f"{reads or 'nothing'} -> {writes}"), target=self.device.arch,
+            toggles={}, functions=(), row_loads=(), cached=(), passes=(), row_lines=(),
+            row_stores=(), coordinates=(), rows=(), cols=(), plan=None, group=self.number,
+            overridden=tuple(self.overrides), node=node, **own,
+        )  # fmt: skip
+
 
 class HandwrittenAssembler(ApartAssembler):
     """Makes a kernel that someone wrote of its node."""
@@ -43,14 +56,9 @@ class HandwrittenAssembler(ApartAssembler):
         (node,) = self.nodes
         row = node.operator
         assert isinstance(row, CudaKernel)
-        reads, writes = (", ".join(v.type for v in side) for side in (node.values, node.results))
-        return HandwrittenKernel(
-            name=row.c_name, template="handwritten",
-            title=(f"handwritten: {row.c_name}", f"{reads or 'nothing'} -> {writes}"),
-            target=self.device.arch, params=_params(row, node), toggles={}, functions=(),
-            row_loads=(), cached=(), passes=(), row_lines=(), row_stores=(), coordinates=(),
-            rows=(), cols=(), plan=None, group=self.number,
-            overridden=tuple(self.overrides), node=node,
+        return self._step(
+            HandwrittenKernel, node, f"handwritten: {row.c_name}", name=row.c_name,
+            template="handwritten", params=_params(row, node),
             most_shared=self.device.shared_bytes or MOST_SHARED,
         )  # fmt: skip
 
@@ -62,15 +70,9 @@ class LibraryAssembler(ApartAssembler):
         (node,) = self.nodes
         row = node.operator
         assert isinstance(row, LibraryCall)
-        reads, writes = (", ".join(v.type for v in side) for side in (node.values, node.results))
-        return LibraryKernel(
-            name=self.group.name, template="library",
-            title=(f"call: {row.name}", f"{reads or 'nothing'} -> {writes}"),
-            target=self.device.arch, params=_params_of_call(node, self.group.outputs),
-            toggles={}, functions=(),
-            row_loads=(), cached=(), passes=(), row_lines=(), row_stores=(), coordinates=(),
-            rows=(), cols=(), plan=None, group=self.number,
-            overridden=tuple(self.overrides), node=node,
+        return self._step(
+            LibraryKernel, node, f"call: {row.name}", name=self.group.name, template="library",
+            params=_params_of_call(node, self.group.outputs),
         )  # fmt: skip
 
 

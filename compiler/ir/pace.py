@@ -75,6 +75,11 @@ def _computes(node: Node) -> bool:
     return not is_apart and node.operator.name not in MOVES
 
 
+def is_for_loops(seconds: float, writes: bool) -> bool:
+    """Whether C may run loops of a whole whose operations take NumPy so long, in the mean."""
+    return seconds < (WRITING_ROLLED if writes else WHOLE_ROLLED)
+
+
 def saved_by_names(names: Iterable[str], breaks: int | None, elements: int) -> float:
     """Seconds that kernels save for an operation on so many elements, in the mean.
 

@@ -46,7 +46,7 @@ class LibraryKernel(Kernel):
     def source(self) -> str:
         """A comment, where a kernel has its source."""
         at = f", line {self.node.where.relative}" if self.node.where.relative else ""
-        return f"// {self.call} -> {self.made}\n// called between kernels: no source runs{at}\n"
+        return f"// {self.call} -> {self.made}\n// called between kernels{at}: no source runs\n"
 
     @property
     def by_numpy(self) -> bool:

@@ -134,6 +134,11 @@ class Numbers:
         found = ", ".join([*numbers, "0", "0", "0"][:3])
         self.text.add(f"if ({condition}) LOOP_FAULT({kind}, {self.text.line}, {found});")
 
+    def _check_divisor(self, op: type[ast.operator], b: Number, kind: type) -> None:
+        """Leave the loop where a divisor is 0, unless it is known not to be."""
+        if not b.known and not (b.is_integer and b.low > 0):
+            self.fault(f"{b.text} == 0", "LOOP_ZERO_DIVISION", zero(op, kind))
+
     def _folded(self, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Number:
         try:
             return literal(function(a, b))
@@ -151,7 +156,7 @@ class Numbers:
             low, high = _bits(a, b) if op is not ast.BitAnd else _masked(a, b)
             return self._named(f"{a.text} {BITS[op]} {b.text}", low, high)
         if op in (ast.FloorDiv, ast.Mod):
-            self.fault(f"{b.text} == 0", "LOOP_ZERO_DIVISION", zero(op, int))
+            self._check_divisor(op, b, int)
             return self._divided(op, a, b)
         if op in (ast.LShift, ast.RShift) and b.known is not None and 0 <= b.known < 63:
             if op is ast.LShift:
@@ -194,7 +199,7 @@ class Numbers:
         kind = int if a.type is not float and b.type is not float else float
         a, b = self.as_float(a), self.as_float(b)
         if op in DIVISIONS:
-            self.fault(f"{b.text} == 0", "LOOP_ZERO_DIVISION", zero(op, kind))
+            self._check_divisor(op, b, kind)
         if op in SIGNS:
             return Number(float, self.text.named("double", f"{a.text} {SIGNS[op]} {b.text}"))
         if op in (ast.FloorDiv, ast.Mod):

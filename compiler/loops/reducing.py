@@ -14,7 +14,6 @@ from opweave.compiler.loops.storing import Storing
 from opweave.compiler.loops.values import Array, Elements, NoLoopError, Number, Size, Strided
 from opweave.compiler.scheduling.accumulation_plans import HOST_FEW_ROWS
 from opweave.opcodes import OPERATORS
-from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import I64, DType
 
 # The element of a row at a place: its text, of lines that may stand before.
@@ -42,26 +41,26 @@ class Reducing(Storing):
 
     def reduced(self, name: str, operand: Array, **attrs: Any) -> Number:
         """A reduction of all elements."""
-        operator, frozen, _, _ = self._reduction(name, operand, attrs)
+        node = self._reduction(name, operand, attrs)
         row = ReducedRow(*self._flat(operand))
-        if operator.needs_nonempty:
+        if node.operator.needs_nonempty:
             self.numbers.fault(f"{row.length} == 0", "LOOP_EMPTY")
-        found = self._joined(operator, frozen, operand.dtype, row)
+        found = self._joined(node, operand.dtype, row)
         self.text.add(f"LOOP_TICK({row.length});")
         return found
 
     def reduced_along(self, name: str, operand: Array, axis: int, keepdims: bool) -> Strided:
         """A reduction along an axis, in memory."""
-        operator, frozen, _, result = self._reduction(name, operand, {})
+        node = self._reduction(name, operand, {})
         row = self._row(operand, axis)
-        if operator.needs_nonempty:
+        if node.operator.needs_nonempty:
             self.numbers.fault(f"{row.length} == 0", "LOOP_EMPTY")
 
         def element(places: Sequence[str]) -> str:
             found = row._replace(place_of=self._along(operand, axis, keepdims, places))
-            return self._joined(operator, frozen, operand.dtype, found).text
+            return self._joined(node, operand.dtype, found).text
 
-        return self._each_row(operand, axis, keepdims, result, element)
+        return self._each_row(operand, axis, keepdims, node.result.dtype, element)
 
     def first_place(self, sign: str, operand: Array) -> Number:
         """The place of the first largest (``>``) or smallest element, or of the first NaN."""
@@ -82,16 +81,14 @@ class Reducing(Storing):
 
         return self._each_row(operand, axis, keepdims, I64, element)
 
-    def _reduction(
-        self, name: str, operand: Array, attrs: Any
-    ) -> tuple[Operator, Any, DType, DType]:
-        """The operator, its attributes, and the types of what it takes and gives."""
+    def _reduction(self, name: str, operand: Array, attrs: Any) -> Node:
+        """A node of the operator: it says what is taken, and what a row gives."""
         operator = OPERATORS[name]
         frozen = frozen_attrs(operator, attrs)
-        loop, results = operator.type_rule((operand.dtype,), frozen)
+        (taken, *_), results = operator.type_rule((operand.dtype,), frozen)
         if not operand.rank or len(results) != 1 or operator.toggles:
             raise NoLoopError(f"{name} of a number")
-        return operator, frozen, loop[0], results[0]
+        return Node(operator, (Value(0, taken, ()),), (Value(1, results[0], ()),), frozen)
 
     def _row(self, operand: Array, axis: int) -> ReducedRow:
         """How each row along an axis is joined, but for its elements.
@@ -125,11 +122,9 @@ class Reducing(Storing):
         self.text.add(f"LOOP_TICK({' * '.join(longer) or '1'});")
         return made
 
-    def _joined(self, operator: Operator, frozen: Any, dtype: DType, row: ReducedRow) -> Number:
-        """The lines that reduce a row."""
-        loop, results = operator.type_rule((dtype,), frozen)
-        taken, result = loop[0], results[0]
-        node = Node(operator, (Value(0, taken, ()),), (Value(1, result, ()),), frozen)
+    def _joined(self, node: Node, dtype: DType, row: ReducedRow) -> Number:
+        """The lines that reduce a row of elements of a dtype."""
+        taken, result = node.values[0].dtype, node.result.dtype
         k, x = self.text.fresh("k"), self.text.fresh("v")
         found = bind_reduction(Origin(node, 0), x, "row", "")
         acc, name = found.ctype, self.text.fresh("v")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.expr import Expr, evaluate
-from opweave.compiler.ir.pace import WHOLE_ROLLED, WRITING_ROLLED
+from opweave.compiler.ir.pace import is_for_loops
 from opweave.compiler.ir.values import Extents, Shape, Where, count
 from opweave.compiler.traced.shared_memory import SharedMemory
 from opweave.opcodes.errors import OpweaveError, TraceError
@@ -50,21 +50,25 @@ class RoundsError(TraceError):
     is_whole = False
 
 
+def is_traced_whole(error: BaseException) -> bool:
+    """Whether an error is that of many short operations, all of which were traced."""
+    return isinstance(error, RoundsError) and error.is_whole
+
+
 class Length:
     """How long a trace is, held to its limits."""
 
     def __init__(self, limits: Limits):
-        self._limits = limits
-        self._is_asked = limits.unasked is None
+        self._most = limits.nodes
+        self._unasked = limits.unasked  # None once C was asked
 
     def passed(self, trace: SharedMemory, where: Where) -> OpweaveError | None:
         """Why the trace ends before the next operator; None where it goes on."""
-        count, most = len(trace.builder.nodes), self._limits.nodes
-        if not self._is_asked and count >= (self._limits.unasked or 0):
-            self._is_asked = True
+        count, most = len(trace.builder.nodes), self._most
+        if self._unasked is not None and count >= self._unasked:
+            self._unasked = None
             error = trace.of_rounds(RoundsError(f"many short operations ({where})"))
-            longest = WRITING_ROLLED if trace.rewritten else WHOLE_ROLLED
-            if (error.mean_seconds or 0) < longest:
+            if is_for_loops(error.mean_seconds or 0, writes=bool(trace.rewritten)):
                 return error
         if count < most:
             return None

@@ -111,13 +111,6 @@ OW_INLINE T run_of(int64 begin, int64 end, T start, Take take, Join join) {
         for (int l = 0; l < half; ++l) acc[l] = join(acc[l], acc[l + half]);
     return acc[0];
 }
-// One of several rows along the last axis: a long one is cut where there are few of them.
-template <class T, class Take, class Join>
-OW_INLINE T row_of(int64 count, T start, Take take, Join join);
-template <class T, class Take, class Join>
-OW_INLINE T row_of_rows(bool few, int64 count, T start, Take take, Join join) {
-    return few ? row_of<T>(count, start, take, join) : run_of<T>(0, count, start, take, join);
-}
 template <class T, class Take, class Join>
 OW_INLINE T row_of(int64 count, T start, Take take, Join join) {
     if (count <= LOOP_LONG_ROW) return run_of<T>(0, count, start, take, join);
@@ -129,6 +122,11 @@ OW_INLINE T row_of(int64 count, T start, Take take, Join join) {
         found = join(found, run_of<T>(begin < end ? begin : end, end, start, take, join));
     }
     return found;
+}
+// One of several rows along the last axis: a long one is cut where there are few of them.
+template <class T, class Take, class Join>
+OW_INLINE T row_of_rows(bool few, int64 count, T start, Take take, Join join) {
+    return few ? row_of<T>(count, start, take, join) : run_of<T>(0, count, start, take, join);
 }
 
 // The place of the first element that none is beyond, or of the first NaN, in a row that has some.

@@ -111,6 +111,20 @@ def test_inspect_shows_the_loop_of_a_repeated_step(app, capsys, options):
 
 
 @pytest.mark.host
+@pytest.mark.parametrize(("function", "argument", "shown"), [
+    ("rolled", "f64[64]", 'extern "C" int loop'),  # a whole of many kernels, whose loop C runs
+    ("small", "f64[64]", "small_map_f64"),  # a whole of one
+    ("small", "f64[900000,90000]", "small_map_f64"),  # more than is made up for a run
+])  # fmt: skip
+def test_inspect_on_the_host_shows_what_a_call_runs(app, capsys, function, argument, shown):
+    given = ["inspect", f"app.py:{function}", "--arg", argument, "--target", "host"]
+    status, source, _ = ran(capsys, *given)
+
+    assert status == 0
+    assert shown in source
+
+
+@pytest.mark.host
 def test_inspect_shows_the_loop_that_c_runs(app, capsys):
     given = ["inspect", "app.py:folded", "--arg", "f64[64]", "--target"]
     status, source, _ = ran(capsys, *given, "host")

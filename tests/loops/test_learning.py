@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from bench.experiments.rolled.series import tracked
+from bench.experiments.rolled.solvers import triangular
 from tests.loops.programs import row, square
 
 pytestmark = pytest.mark.host
@@ -127,13 +129,6 @@ def test_a_matrix_argument_is_written_once():
     np.testing.assert_allclose(x, y)
 
 
-def solved(L, b):
-    x = np.zeros_like(b)
-    for i in range(len(b)):
-        x[i] = (b[i] - L[i, :i] @ x[:i]) / L[i, i]
-    return x
-
-
 def running_sums(x):
     for k in range(60):
         x = np.cumsum(x[::-1]) / 8 + k
@@ -143,7 +138,10 @@ def running_sums(x):
 @pytest.mark.parametrize("explained_first", [True, False])
 @pytest.mark.parametrize(
     ("function", "args", "in_c"),
-    [(solved, (square(60) + 9 * np.eye(60), row(60)), True), (running_sums, (row(60),), False)],
+    [
+        (triangular, (square(60) + 9 * np.eye(60), row(60)), True),
+        (running_sums, (row(60),), False),
+    ],
 )
 def test_c_is_asked_for_a_long_loop_before_all_of_it_is_traced(
     monkeypatch, function, args, in_c, explained_first
@@ -194,17 +192,6 @@ def test_places_that_follow_from_places_are_read_however_many_there_are():
     back = np.random.default_rng(3).integers(0, 5, (400, 5))
     fused = ow.fuse(traced_back)
     np.testing.assert_array_equal(fused(back, row(5)), traced_back(back, row(5)))
-
-
-def tracked(z, q, r):
-    found, x, p = np.zeros_like(z), 0.0, 1.0
-    for t in range(len(z)):
-        p = p + q
-        gain = p / (p + r)
-        x = x + gain * (z[t] - x)
-        p = (1.0 - gain) * p
-        found[t] = x
-    return found
 
 
 @pytest.mark.parametrize("count", [3, 12, 300])
