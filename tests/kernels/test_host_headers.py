@@ -10,7 +10,7 @@ import pytest
 
 import opweave as ow
 from opweave.runtime.binaries import build, hostcc
-from opweave.runtime.binaries.headers import left_out, special_names
+from opweave.runtime.binaries.headers import fitted, left_out, special_names
 from opweave.templates import TEMPLATES
 
 INCLUDE = '#include "opweave.cuh"\n'
@@ -74,6 +74,30 @@ def test_with_and_without_them_the_bits_are_the_same():
     plain = ow.fuse(lambda x: x * 3 + np.sqrt(abs(x)))(x)
     beside = ow.fuse(lambda x: (x * 3 + np.sqrt(abs(x)), np.exp(x)))(x)[0]
     assert np.array_equal(plain, beside)
+
+
+def test_what_is_unrolled_on_a_gpu_is_left_to_the_hosts_compiler():
+    def softmax(x):
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    (kernel,) = ow.fuse(softmax).lower(np.ones((90, 100), "f4"), target="host").kernels
+    assert "#pragma unroll ROW_CHUNKS" in kernel.source
+    runs, checked = (fitted(kernel.source, plainly=plainly) for plainly in (False, True))
+    assert "#pragma unroll" not in runs
+    assert checked.endswith(kernel.source)
+    lines = [text.partition("#line 1\n")[2].count("\n") for text in (runs, checked)]
+    assert lines[0] == lines[1] == kernel.source.count("\n")  # of a complaint
+
+
+@pytest.mark.host
+def test_a_row_is_not_compiled_for_each_chunk():
+    def logits(x):
+        return np.log(np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1))
+
+    (kernel,) = ow.fuse(logits).lower(np.ones((90, 100), "f4"), target="host").kernels
+    built = build.build_kernel(kernel.data, kernel.source, mode="run")
+    assert len(built.payload) < 50_000  # 170,000 and ten times as long, where it is
 
 
 def few(u):
