@@ -11,6 +11,7 @@ import numpy as np
 
 from opweave._loops.rolled import MOST_KINDS, Rolled
 from opweave.compiler.ir.pace import ROLLED
+from opweave.compiler.loops.source import has_loop
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
 
@@ -46,7 +47,7 @@ class Loops:
         """Whether the function has a loop that might run in C."""
         if not self._asked:
             self._asked = True
-            if type(self._given) is FunctionType:
+            if type(self._given) is FunctionType and has_loop(self._given.__code__):
                 try:
                     self._first = Rolled(self._given)
                 except Exception:  # Python runs it, whatever is wrong

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from dis import opmap
+from functools import cache, lru_cache
 from types import CodeType, FunctionType
-from typing import TypeGuard
+from typing import NamedTuple
 
 from opweave.compiler.loops.values import NoLoopError
 
 
+# Instructions of `for` and `while`, whose names differ between versions of Python.
+LOOPING = frozenset(n for name, n in opmap.items() if "JUMP_BACKWARD" in name or name == "FOR_ITER")
+
+
+class _Module(NamedTuple):
+    """A file: its functions by name and first line, decorators included, and their codes."""
+
+    functions: Mapping[tuple[str, int], ast.FunctionDef]
+    codes: Sequence[CodeType]
+
+
+def has_loop(code: CodeType) -> bool:
+    """Whether a code may have a loop, those inside of it left aside; its source is not asked."""
+    return not LOOPING.isdisjoint(code.co_code[::2])
+
+
 def tree_of(function: FunctionType) -> ast.FunctionDef:
-    """The syntax tree of a function, without its decorators.
+    """The syntax tree of a function, without its decorators; what is in it belongs to all.
 
     Raises:
         NoLoopError: there is no source, or it is not that of the code that runs.
@@ -21,23 +39,27 @@ def tree_of(function: FunctionType) -> ast.FunctionDef:
     name, code = function.__name__, function.__code__
     try:
         lines, _ = inspect.findsource(function)
-        module = ast.parse("".join(lines), code.co_filename)
-        whole = compile(module, code.co_filename, "exec", dont_inherit=True)
+        module = _parsed("".join(lines), code.co_filename)
     except (OSError, TypeError, SyntaxError, ValueError):
         raise NoLoopError(f"{name}, whose source is not there") from None
-    tree = next((n for n in ast.walk(module) if _begins_at(n, code)), None)
-    if tree is None or not any(same_code(found, code) for found in _within(whole)):
+    tree = module.functions.get((code.co_name, code.co_firstlineno))
+    if tree is None or not any(same_code(found, code) for found in module.codes):
         raise NoLoopError(f"{name}, whose source is not that of the code that runs")
-    tree.decorator_list = []
-    return tree
+    alone = copy.copy(tree)
+    alone.decorator_list = []
+    return alone
 
 
-def _begins_at(node: ast.AST, code: CodeType) -> TypeGuard[ast.FunctionDef]:
-    """Whether a node is the function of a code."""
-    if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
-        return False
-    lines = [node.lineno, *(decorator.lineno for decorator in node.decorator_list)]
-    return min(lines) == code.co_firstlineno
+@lru_cache(maxsize=8)  # files that functions are asked of in turn
+def _parsed(text: str, filename: str) -> _Module:
+    tree = ast.parse(text, filename)
+    whole = compile(tree, filename, "exec", dont_inherit=True)
+    functions: dict[tuple[str, int], ast.FunctionDef] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min(n.lineno for n in (node, *node.decorator_list))
+            functions.setdefault((node.name, first), node)
+    return _Module(functions, tuple(_within(whole)))
 
 
 def _within(code: CodeType) -> Iterator[CodeType]:
