@@ -17,7 +17,7 @@ from opweave.compiler.codegen.needs import Needs
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import carried
 from opweave.compiler.codegen.signature import KernelSignature
-from opweave.compiler.codegen.vectorised import chooses_by_row, wide_truths
+from opweave.compiler.codegen.vectorised import chosen_by, wide_truths
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.kernel import Kernel
@@ -69,9 +69,9 @@ class Assembler(KernelSignature):
             return [bind_gather(self._origin(node), table, operands, results[0])]
         lines = self._mapped(node, phase, operands, results)
         is_plain = self.device.is_host and self.form.kind == "map"
-        if is_plain and chooses_by_row(node, self.row_level):
-            dtype = node.result.dtype.register
-            text = f"select_by_row<{dtype}>({', '.join(operands)})"
+        by = chosen_by(node, self.row_level) if is_plain else ""
+        if by:
+            text = f"{by}({', '.join(operands)})"
             lines[-1] = self._origin(node).value(phase, results[0], text, lines[-1].opcode)
         return lines
 

@@ -27,17 +27,20 @@ TOGETHER = ("logical_and", "bitwise_and")  # what holds where all of them do
 INTEGERS = {4: "int", 8: "int64"}  # registers
 
 
-def chooses_by_row(node: Node, row_level: Collection[int]) -> bool:
-    """A choice between elements by what is the same in all of a row: it has no branch.
+def chosen_by(node: Node, row_level: Collection[int]) -> str:
+    """The function by which a choice between elements is one of registers; "" for ``? :``.
 
     g++ has no vectors for a condition that does not depend on the loop.  It makes a loop for each
-    outcome instead, where the loop is short.
+    outcome instead, where the loop is short.  Nor has it any for a choice between two structs.
     """
-    if node.operator.name != "where" or node.result.dtype.is_complex:
-        return False
-    by = node.operands[0]
+    if node.operator.name != "where":
+        return ""
+    dtype, by = node.result.dtype, node.operands[0]
+    if dtype.is_complex:
+        return "chosen"
     is_same = isinstance(by, Scalar) or by.id in row_level
-    return is_same and node.result.id not in row_level
+    varies = is_same and node.result.id not in row_level
+    return f"select_by_row<{dtype.register}>" if varies else ""
 
 
 def wide_truths(nodes: Sequence[Node], given: Sequence[Value]) -> dict[int, str]:

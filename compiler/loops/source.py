@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from opweave.compiler.loops.values import NoLoopError
 
-
-# Instructions of `for` and `while`, whose names differ between versions of Python.
-LOOPING = frozenset(n for name, n in opmap.items() if "JUMP_BACKWARD" in name or name == "FOR_ITER")
+# Instructions of ``for`` and ``while``; which there are depends on the version of Python.
+LOOPING = frozenset(
+    number for name, number in opmap.items() if "JUMP_BACKWARD" in name or name == "FOR_ITER"
+)
 
 
 class _Module(NamedTuple):
@@ -57,7 +58,7 @@ def _parsed(text: str, filename: str) -> _Module:
     functions: dict[tuple[str, int], ast.FunctionDef] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            first = min(n.lineno for n in (node, *node.decorator_list))
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             functions.setdefault((node.name, first), node)
     return _Module(functions, tuple(_within(whole)))
 

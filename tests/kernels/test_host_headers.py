@@ -112,9 +112,16 @@ def points(p):
     p[3:-2] += p[5:] * 2
 
 
+def turned(u):
+    z = u * 1j
+    return np.where(u < 2, z * z, z + 1)
+
+
 @pytest.mark.host
 @pytest.mark.parametrize(("dtype", "registers"), [("f8", "pd"), ("f4", "ps")])
-@pytest.mark.parametrize(("function", "columns"), [(few, 100), (shifted, 100), (points, 3)])
+@pytest.mark.parametrize(
+    ("function", "columns"), [(few, 100), (shifted, 100), (points, 3), (turned, 100)]
+)
 def test_choices_and_places_are_computed_by_vectors(function, columns, dtype, registers, tmp_path):
     objdump = shutil.which("objdump")
     if "g++" not in hostcc.host_compiler().command[0]:
