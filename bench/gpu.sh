@@ -3,8 +3,8 @@
 #
 #     bench/gpu.sh [--dry-run] FOLDER
 #
-# Expects CUDA 13 and a Python 3.11 or later with NumPy, CuPy and cuda-core; PyTorch, nsys and ncu
-# are used where they are there. The machine's Python is left as it is: the package goes to a
+# Expects CUDA 13 and a Python 3.11 or later with NumPy and CuPy; PyTorch, nsys and ncu are used
+# where they are there. The machine's Python is left as it is: the package goes to a
 # folder of its own. Only one thing of the GPU is ever changed: its load.
 #
 # Leaves in FOLDER (default $OUT): summary.json, gpu.log, and results.tar.gz with the benchmarks'
@@ -12,7 +12,7 @@
 # and does not stop the others. Exit status 0 if all steps passed.
 #
 #     PYTHON=python3    the interpreter
-#     WHEELS=folder     wheels of what the interpreter lacks, such as cuda-core
+#     WHEELS=folder     wheels of what the interpreter lacks, such as ml_dtypes
 #     BUDGET=530        seconds in all; each step has a limit of its own besides
 #     COMMIT=hash       named in the files where the folder is no git clone
 #

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,12 +44,12 @@ def _has_host():
 
 def _has_nvrtc():
     try:
-        import cuda.core  # noqa: F401
-
+        from opweave.runtime.binaries import nvrtc
         from opweave.runtime.binaries.disassembly import tool
 
+        nvrtc.compile_cuda("", "sm_80", {}, Path())
         tool("nvdisasm")
-    except (ImportError, ow.errors.NoCompilerError):
+    except ow.errors.NoCompilerError:
         return False
     return True
 

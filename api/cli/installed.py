@@ -29,7 +29,7 @@ PACKAGES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("jinja2", ("jinja2",), "pip install jinja2"),
     ("ml_dtypes", ("ml_dtypes",), "pip install ml_dtypes"),
     ("cupy", ("cupy-cuda13x", "cupy-cuda12x", "cupy"), CUPY),
-    ("cuda-core", ("cuda-core",), "pip install 'opweave[nvrtc]'"),
+    ("cuda-bindings", ("cuda-bindings",), "pip install 'opweave[nvrtc]'"),
     ("nvrtc", ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"), "pip install 'opweave[nvrtc]'"),
     ("rich", ("rich",), "pip install 'opweave[cli]'"),
     ("pygments", ("pygments",), "pip install 'opweave[cli]'"),

@@ -16,7 +16,7 @@ from typing import Any
 # Packages whose versions can move a figure.
 PACKAGES = (
     "opweave", "numpy", "jinja2", "ml_dtypes", "matplotlib", "cupy-cuda13x", "cupy-cuda12x",
-    "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "torch", "triton", "jax", "numba",
+    "cuda-bindings", "nvidia-cuda-nvrtc", "torch", "triton", "jax", "numba",
     "numexpr",
 )  # fmt: skip
 # What nvidia-smi is asked for; it only reads.

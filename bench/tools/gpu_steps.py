@@ -18,14 +18,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# Module -> the wheel that brings it.
+# Modules of which one is needed -> the wheel that brings the first.
 NEEDS = {
-    "numpy": "numpy", "jinja2": "jinja2", "markupsafe": "markupsafe", "ml_dtypes": "ml_dtypes",
-    "cuda.pathfinder": "cuda_pathfinder", "cuda.bindings": "cuda_bindings",
-    "cuda.core": "cuda_core", "pytest": "pytest", "matplotlib": "matplotlib",
+    ("numpy",): "numpy", ("jinja2",): "jinja2", ("markupsafe",): "markupsafe",
+    ("ml_dtypes",): "ml_dtypes", ("pytest",): "pytest", ("matplotlib",): "matplotlib",
+    ("cuda.bindings.nvrtc", "cupy_backends.cuda.libs.nvrtc"): "cuda_bindings",
 }  # fmt: skip
 CARRY = """\
-without them opweave cannot compile for this GPU (cuda.core compiles, CuPy only loads). On a
+without them opweave cannot compile, test or draw here (cuda_bindings needs cuda_pathfinder). On a
 machine with a network, for the Python that runs here, fetch the wheels that are missing:
   python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 \\
       --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 -d wheels \\
@@ -33,27 +33,33 @@ machine with a network, for the Python that runs here, fetch the wheels that are
 and run: WHEELS=wheels bench/gpu.sh FOLDER"""
 
 
-def missing() -> dict[str, str]:
+def missing() -> dict[tuple[str, ...], str]:
     """Modules that cannot be imported, and why."""
     found = {}
-    for name in NEEDS:
-        try:
-            importlib.import_module(name)
-        except Exception as error:  # a broken install raises what it likes
-            found[name] = f"{type(error).__name__}: {error}".split("\n")[0]
-    if "cuda.core" not in found and not hasattr(importlib.import_module("cuda.core"), "Program"):
-        found["cuda.core"] = "too old: expected 1.0 or later, where Program is in cuda.core"
+    for names in NEEDS:
+        reasons = [_why_not(name) for name in names]
+        if all(reasons):
+            found[names] = "; ".join(reasons)
     return found
+
+
+def _why_not(name: str) -> str:
+    """Why a module cannot be imported; "" where it can."""
+    try:
+        importlib.import_module(name)
+    except Exception as error:  # a broken install raises what it likes
+        return f"{type(error).__name__}: {error}".split("\n")[0]
+    return ""
 
 
 def needs() -> int:
     """Print names of wheels to standard output, the reasons and what to do to standard error."""
     found = missing()
-    for name, why in found.items():
-        print(f"missing: {name} ({why})", file=sys.stderr)
-        print(NEEDS[name])
+    for names, why in found.items():
+        print(f"missing: {' or '.join(names)} ({why})", file=sys.stderr)
+        print(NEEDS[names])
     if found:
-        wheels = " ".join(NEEDS[name].replace("_", "-") for name in found)
+        wheels = " ".join(NEEDS[names].replace("_", "-") for names in found)
         print(CARRY.format(wheels=wheels), file=sys.stderr)
     return int(bool(found))
 

@@ -72,7 +72,7 @@ DISK_HIT = (
 import sys, time
 from opweave.runtime.binaries.build import builder
 builder(); start = time.perf_counter(); b = k.binary; print(time.perf_counter() - start)
-assert b.origin == "disk" and "cuda.core" not in sys.modules
+assert b.origin == "disk" and "cuda.bindings" not in sys.modules
 """
 )
 
@@ -111,7 +111,7 @@ def compile_figures() -> list[dict[str, Any]]:
         ),
     ]  # fmt: skip
     try:
-        import cuda.core  # noqa: F401
+        import cuda.bindings  # noqa: F401
     except ImportError:
         return [*out, figure("NVRTC: not installed, not measured", float("nan"), "", "")]
     with tempfile.TemporaryDirectory() as folder:
@@ -188,7 +188,9 @@ def main() -> None:
             "machine": platform.machine(),
             "cores": len(os.sched_getaffinity(0)),
             "python": platform.python_version(),
-            **{n: installed(n) for n in ("opweave", "numpy", "cuda-core", "nvidia-cuda-nvrtc")},
+            **{
+                n: installed(n) for n in ("opweave", "numpy", "cuda-bindings", "nvidia-cuda-nvrtc")
+            },
         }
         with open(options.json, "w") as file:
             json.dump({"about": about, "figures": figures}, file, indent=1)

@@ -7,7 +7,6 @@ and CuPy's current stream; memory comes from CuPy's pool.
 from __future__ import annotations
 
 import statistics
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from math import prod
@@ -29,6 +28,7 @@ from opweave.runtime.calls.steps import Launch, counters, number_types, partial_
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
 from opweave.runtime.cuda.starting import starter
 from opweave.runtime.cuda.starts import DeviceStart
+from opweave.runtime.cuda.workspaces import Workspaces
 from opweave.runtime.process import locks
 
 
@@ -65,7 +65,6 @@ def raw_kernel(source: str, name: str, options: tuple[str, ...]) -> Any:
     return cupy().RawKernel(source, name, options=options)
 
 
-MOST_COUNTERS = 256
 # Compute capability -> architecture that we compile for; a cubin runs within its major version.
 ARCH_BY_CAPABILITY = {
     "75": "sm_75", "80": "sm_80", "86": "sm_80", "87": "sm_80", "89": "sm_89", "90": "sm_90a",
@@ -128,7 +127,7 @@ class CudaExecutor:
         self.cached = cached
         self.cupy = cupy()
         self.state = state_of(index)
-        self._counters: dict[tuple[int, int, int], Any] = {}
+        self.workspaces = Workspaces(self.cupy, index)
         self._functions: dict[tuple[str, str], Any] = {}
         self._faults: Any = None
         self._lock = locks.rlock()  # a finalizer may come here when memory is freed
@@ -146,25 +145,11 @@ class CudaExecutor:
         return self.allocator((nbytes,), dtypes.U8)
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
-        """Partial results from the pool; counters are kept per stream, and reset themselves.
-
-        A stream's kernels run one after the other.  The per-thread default stream has one number
-        for all threads, so the thread counts too.
-        """
+        """Partial results from the pool, and counters, which are kept per stream."""
         nbytes, words = partial_bytes(kernel, rows), counters(kernel, rows)
         what = f"the partial results of {kernel.name}"
-        return self.state.run(partial(self._workspace, nbytes, words), what, nbytes + 4 * words)
-
-    def _workspace(self, nbytes: int, words: int) -> tuple[Any, Any]:
-        with self.cupy.cuda.Device(self.index), self._lock:
-            partials = self.cupy.empty(nbytes, self.cupy.uint8)
-            key = (self.cupy.cuda.get_current_stream().ptr, threading.get_ident(), words)
-            found = self._counters.get(key)
-            if found is None:
-                if len(self._counters) >= MOST_COUNTERS:
-                    self._counters.clear()
-                found = self._counters[key] = self.cupy.zeros(words, self.cupy.uint32)
-        return partials, found
+        found = partial(self.workspaces.found, nbytes, words)
+        return self.state.run(found, what, nbytes + 4 * words)
 
     def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
         return memory_plan(schedule, extents)

@@ -36,17 +36,30 @@ class Graphs:
         self._most, self._due = most, due
         self._seen: OrderedDict[Any, int] = OrderedDict()
         self._graphs: OrderedDict[Any, Any] = OrderedDict()
+        self._retired: list[tuple[Any, Any]] = []
 
-    def find(self, key: Any, make: Callable[[Any], Any]) -> Any:
-        """What ``make`` gives for a new stream to capture on; None where a capture is not due."""
+    def find(self, key: Any, stream: Any, make: Callable[[Any], Any]) -> Any:
+        """What ``make`` gives for a new stream to capture on; None where a capture is not due.
+
+        Args:
+            stream: on which what is found will be launched, part of the key.
+        """
         found = self._graphs.get(key)
         if found is None:
             if not self._is_due(key):
                 return None
-            found = self.run(self._made, make)
-            _keep(self._graphs, key, found, self._most)
+            found = stream, self.run(self._made, make)
+            for dropped in _keep(self._graphs, key, found, self._most):
+                self.run(self._retire, *dropped)
         self._graphs.move_to_end(key)
-        return found
+        return found[1]
+
+    def _retire(self, stream: Any, graph: Any) -> None:
+        """Drop a graph and its memory, when what was launched of it has ended."""
+        if is_captured(stream):  # may not be waited for
+            self._retired.append((stream, graph))
+            return
+        stream.synchronize()
 
     def run(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run what asks the device; its errors become typed ones."""
@@ -83,8 +96,8 @@ def stream_key(stream: Any) -> tuple[int, int]:
     return stream.ptr, threading.get_ident() if stream.ptr == PER_THREAD_STREAM else 0
 
 
-def _keep(known: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
-    """Add an entry; the one that was used least recently makes room."""
-    if len(known) >= most:
-        known.popitem(last=False)
+def _keep(known: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> list[Any]:
+    """Add an entry; the one that was used least recently makes room, and is returned."""
+    dropped = [known.popitem(last=False)[1]] if len(known) >= most else []
     known[key] = value
+    return dropped

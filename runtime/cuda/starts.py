@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -63,6 +63,7 @@ class DeviceStart(StepwiseStart):
         super().__init__(prepared)
         executor: Any = prepared.executor
         self.prepared, self.cuda = prepared, executor.cupy.cuda
+        self._for_capture = executor.workspaces.for_capture
         launches = [step for step in self.plan.steps if step.launch is not None]
         is_one = len(launches) < 2 or self.plan.notes_faults  # each call's faults are its own
         again = prepared.replay and not is_one
@@ -70,6 +71,16 @@ class DeviceStart(StepwiseStart):
         self._loops = Graphs(prepared, MOST_LOOPS, what=", repeated")
         # numbers in a key differ where their bits do, as 0.0 and -0.0
         self._packed = struct.Struct("<" + self.plan.formats).pack
+
+    def memory(self) -> tuple[Any, ...]:
+        uses_any = self._arena is not None or self.plan.workspaces
+        return self._lasting(super().memory) if uses_any else super().memory()
+
+    def _lasting(self, make: Callable[[], Any]) -> Any:
+        """What kernels use besides arguments and results: it lives as long as they may run."""
+        if is_captured(self.cuda.get_current_stream()):
+            return self._for_capture(make)
+        return make()
 
     def __call__(self, every: Sequence[Any], numbers: Sequence[Any]) -> None:
         if self._graphs is None or not self._launched(self._graphs, every, numbers):
@@ -86,7 +97,7 @@ class DeviceStart(StepwiseStart):
             return False
         key = (*stream_key(stream), self._packed(*numbers), *map(pointer, every[:-1]))
         with graphs.lock:
-            found = graphs.find(key, partial(self._captured, every, numbers))
+            found = graphs.find(key, stream, partial(self._captured, every, numbers))
             if found is not None:
                 graphs.run(found[0].launch, stream)
         return found is not None
@@ -104,12 +115,14 @@ class DeviceStart(StepwiseStart):
         stream, loops = self.cuda.get_current_stream(), self._loops
         with loops.lock:  # the memory of a graph serves one loop after the other
             if times < self._per_graph + 2 or self._is_large or is_captured(stream):
-                super().many(turns, times)
+                start = partial(self.launch, self.memory(), turns.numbers)
+                spare = self._lasting(turns.make) if times > 1 else None
+                turns.apart(start, times, spare=spare)
                 return
             # its arrays belong to the stream for which they were asked
             numbers = self._packed(*turns.numbers)
             key = (*stream_key(stream), numbers, *map(pointer, turns.others))
-            first, second, memory, graph = loops.find(key, partial(self._rounds, turns))
+            first, second, memory, graph = loops.find(key, stream, partial(self._rounds, turns))
             start = partial(self.launch, memory, turns.numbers)
             start(turns.every(turns.state, first))
             graphs, rest = divmod(times - 2, self._per_graph)

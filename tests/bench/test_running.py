@@ -65,7 +65,11 @@ def test_the_gpu_script_parses():
 def test_the_gpu_script_says_what_is_missing(tmp_path, capsys, monkeypatch):
     from bench.tools import gpu_steps
 
-    monkeypatch.setattr(gpu_steps, "NEEDS", {"numpy": "numpy", "no_such_module": "some_wheel"})
+    monkeypatch.setattr(
+        gpu_steps,
+        "NEEDS",
+        {("numpy", "nor_this"): "numpy", ("no_such_module", "nor_this"): "some_wheel"},
+    )
 
     assert gpu_steps.needs() == 1
     said = capsys.readouterr()

@@ -110,7 +110,7 @@ def test_the_status_says_whether_kernels_run_anywhere(
     ("names", "part", "command"),
     [
         (("cupy",), "cupy", "pip install 'opweave[cuda13]' or 'opweave[cuda12]'"),
-        (("cuda-core",), "cuda-core", "pip install 'opweave[nvrtc]'"),
+        (("cuda-bindings",), "cuda-bindings", "pip install 'opweave[nvrtc]'"),
         (("nvidia-cuda-nvrtc",), "nvrtc", "pip install 'opweave[nvrtc]'"),
         (("rich",), "rich", "pip install 'opweave[cli]'"),
         (("pygments",), "pygments", "pip install 'opweave[cli]'"),
@@ -151,11 +151,11 @@ def test_no_compiler_names_the_extra(works, monkeypatch, capsys):
 
 
 def test_what_is_not_installed_is_not_tried(works, monkeypatch, capsys):
-    without(monkeypatch, "cupy", "cuda-core")
+    without(monkeypatch, "cupy", "cuda-bindings")
     tried = {t["name"]: t for t in json.loads(ran(capsys, "--json")[1])["tried"]}
 
     assert tried["gpu"]["detail"] == "not tried: CuPy is not installed"
-    assert tried["nvrtc"]["detail"] == "not tried: cuda-core is not installed"
+    assert tried["nvrtc"]["detail"] == "not tried: neither cuda-bindings nor CuPy is installed"
 
 
 def test_gpus_are_listed(works, monkeypatch, capsys):

@@ -90,13 +90,17 @@ def test_a_mistake_is_one_line_that_says_what_to_do(app, capsys, arguments, expe
 
 
 def test_sass_without_a_compiler_names_the_extra(app, capsys, monkeypatch, tmp_path):
+    from opweave.runtime.binaries import nvrtc
     from opweave.runtime.binaries.build import builder
 
-    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    for module in nvrtc.WAYS:
+        monkeypatch.setitem(sys.modules, module, None)
+    nvrtc._way.cache_clear()
     monkeypatch.setenv("OPWEAVE_CACHE_DIR", str(tmp_path / "cache"))
     builder.cache_clear()
     status, _, err = ran(capsys, *TONEMAP, "--arg", "1.4", "--sass")
     builder.cache_clear()
+    nvrtc._way.cache_clear()
 
     assert status == 1
     assert "pip install 'opweave[nvrtc]'" in err

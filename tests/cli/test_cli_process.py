@@ -42,7 +42,7 @@ def test_the_version_is_printed_without_importing_what_compiles():
     code = (
         "import sys\nfrom opweave.cli.main import main\n"
         "try: main(['--version'])\nexcept SystemExit: pass\n"
-        "heavy = ['jinja2', 'cuda.core', 'cupy', 'rich', 'pygments', 'PIL', 'opweave._functions.fused']\n"
+        "heavy = ['jinja2', 'cuda.bindings', 'cupy', 'rich', 'pygments', 'PIL', 'opweave._functions.fused']\n"
         "print([m for m in heavy if m in sys.modules])\n"
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

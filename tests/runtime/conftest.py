@@ -69,16 +69,27 @@ def launches(monkeypatch):
         def get_function(self, name):
             return lambda grid, block, args: made.append((name, grid, block, args))
 
-    class Stream(contextlib.nullcontext):
+    class Stream:
         """Notes what happens to it between the launches."""
 
-        ptr = 7
+        ptr, capturing = 7, False
 
         def __init__(self, non_blocking=False):
-            super().__init__()
+            pass
+
+        def __enter__(self):
+            current.append(self)
+            return self
+
+        def __exit__(self, *error):
+            current.pop()
+
+        def is_capturing(self):
+            return self.capturing
 
         def synchronize(self):
-            pass
+            assert not self.is_capturing()
+            module.waited_for.append(self)
 
         def begin_capture(self):
             made.append("begin")
@@ -87,7 +98,13 @@ def launches(monkeypatch):
             made.append("end")
             return types.SimpleNamespace(launch=lambda stream: made.append("replay"))
 
-    stream = types.SimpleNamespace(ptr=3, is_capturing=lambda: False)
+    def zeros(shape, dtype):
+        assert not current[-1].is_capturing(), "zeros that are captured are not there before"
+        return Array(np.zeros(shape, dtype))
+
+    stream = Stream()
+    stream.ptr = 3
+    current = [stream]
     properties = {"name": b"Stand-in", "multiProcessorCount": 132, "l2CacheSize": 1 << 25}
     cuda = types.SimpleNamespace(
         Device=Device,
@@ -98,7 +115,7 @@ def launches(monkeypatch):
             getDeviceProperties=lambda index: properties,
             CUDARuntimeError=DriverError,
         ),
-        get_current_stream=lambda: stream,
+        get_current_stream=lambda: current[-1],
         Stream=Stream,
         alloc_pinned_memory=lambda nbytes: bytearray(nbytes + 512),
     )
@@ -106,9 +123,9 @@ def launches(monkeypatch):
     module.ndarray, module.cuda = Array, cuda
     module.uint8, module.uint32 = np.uint8, np.uint32
     module.empty = lambda shape, dtype: Array(np.empty(shape, dtype))
-    module.zeros = lambda shape, dtype: Array(np.zeros(shape, dtype))
+    module.zeros = zeros
     module.asarray = Array
-    module.emptied = []
+    module.emptied, module.waited_for = [], []
     module.get_default_memory_pool = lambda: types.SimpleNamespace(
         free_all_blocks=lambda: module.emptied.append(1)
     )

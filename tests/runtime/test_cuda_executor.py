@@ -65,7 +65,7 @@ def test_blocks_that_share_a_scan_have_a_sign_each(launches):
     fused(x)
     first, second = (args for *_, args in launches)
     (executor,) = runtime._executors.values()
-    (counters,) = executor._counters.values()
+    (counters,) = executor.workspaces.counters.values()
 
     assert first[3] == second[3]
     assert launches[0][1:3] == ((32, 3, 1), (256, 1, 1))

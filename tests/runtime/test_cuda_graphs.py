@@ -1,13 +1,16 @@
 """Calls and loops that come again become CUDA graphs over memory of their own."""
 
+import gc
 import itertools
 import sys
+import weakref
 
 import numpy as np
 import pytest
 
 import opweave as ow
 from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.cuda import starts
 from opweave.runtime.cuda.replays import DeviceReplay
 from opweave.runtime.cuda.starts import CAPTURED_AT, KERNELS
 from tests.compiler.test_memory import equal_bits
@@ -126,6 +129,63 @@ def test_what_the_caller_captures_gets_the_kernels_themselves(launches, monkeypa
         fused(x, out=out)
 
     assert names_of(launches) == ["kernel"] * 10
+
+
+USES = {  # besides arguments and results
+    "a temporary": lambda: ow.fuse(lambda x: (x @ x) @ x),
+    "partial results, and counters that begin at zero": lambda: ow.fuse(lambda x: np.exp(x).sum()),
+    "a second state": lambda: ow.repeat(lambda x: x @ x, 5),
+}
+
+
+@pytest.mark.parametrize("what", USES)
+def test_what_a_captured_call_uses_is_there_as_long_as_the_process(what, launches, monkeypatch):
+    cupy, made = sys.modules["cupy"], []
+    for name in ("empty", "zeros"):
+        monkeypatch.setattr(cupy, name, noting(getattr(cupy, name), made))
+    monkeypatch.setattr(type(cupy.cuda.get_current_stream()), "capturing", True)
+    monkeypatch.setattr(
+        cupy.cuda.Stream, "__init__", lambda self, **_: setattr(self, "capturing", False)
+    )
+    fused = USES[what]()
+    result = fused(Array(np.ones((640, 640), np.float32)))
+    used = [ref for ref in made if ref() is not result]
+    assert used
+    launches.clear()
+    del fused, result
+    gc.collect()
+
+    assert all(ref() is not None for ref in used)
+
+
+def noting(make, made):
+    def noted(*given):
+        array = make(*given)
+        made.append(weakref.ref(array))
+        return array
+
+    return noted
+
+
+@pytest.mark.parametrize("capturing", [False, True])
+def test_a_graph_makes_room_when_it_has_run(capturing, launches, monkeypatch):
+    monkeypatch.setattr(starts, "MOST_GRAPHS", 1)
+    cuda = sys.modules["cupy"].cuda
+    x, out = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    waited_for = sys.modules["cupy"].waited_for
+    fused = ow.fuse(lambda x: (x @ x) @ x, replay=True)
+    with cuda.Stream() as first:
+        for _ in range(CAPTURED_AT):
+            fused(x, out=out)
+    assert first not in waited_for
+    first.capturing = capturing  # which may not be waited for
+    with cuda.Stream() as second:
+        second.ptr = 8
+        for _ in range(CAPTURED_AT):
+            fused(x, out=out)
+
+    assert names_of(launches).count("replay") == 2
+    assert (first in waited_for) is not capturing
 
 
 def test_streams_have_graphs_of_their_own(launches, monkeypatch):

@@ -11,6 +11,7 @@ import numpy as np
 
 from opweave.compiler.scheduling.memory import memory_plan
 from opweave.runtime.cuda.starts import DeviceStart
+from opweave.runtime.cuda.workspaces import Workspaces
 from opweave.runtime.host.executor import HostExecutor
 
 
@@ -72,6 +73,7 @@ class Executor(HostExecutor):
     index = 0
     state = SimpleNamespace(run=lambda work, *what: work())
     cupy = SimpleNamespace(
+        uint8=np.uint8, uint32=np.uint32, zeros=np.zeros,
         empty=lambda *given: np.empty(*given).view(Array),
         cuda=SimpleNamespace(
             get_current_stream=lambda: Stream.current, Stream=Stream,
@@ -79,6 +81,7 @@ class Executor(HostExecutor):
         ),
     )  # fmt: skip
     start = staticmethod(DeviceStart)
+    workspaces = Workspaces(cupy, 0)
 
     def memory(self, kernels, schedule, extents):
         return memory_plan(schedule, extents)
