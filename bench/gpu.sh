@@ -1,19 +1,28 @@
 #!/usr/bin/env bash
-# Install, test and measure opweave on a machine with a GPU, in one command and with no network:
+# Install, test and measure opweave on a machine with a GPU, by stages, with no network:
 #
-#     bench/gpu.sh [--dry-run] FOLDER
+#     bench/gpu.sh [--dry-run] STAGE FOLDER
 #
-# Expects CUDA 13 and a Python 3.11 or later with NumPy and CuPy; PyTorch, nsys and ncu are used
-# where they are there. The machine's Python is left as it is: the package goes to a
-# folder of its own. Only one thing of the GPU is ever changed: its load.
+#     first     the machine, the package, one kernel, every variant compiled, the roofs
+#     correct   the tests that need a GPU, those that fill its memory last; the demo
+#     table     the experiments that hold kernels against other libraries
+#     counters  profilers: Nsight Compute and Nsight Systems, where they are there
+#     rest      the other experiments; small ones on the host
+#     all       each of them in turn
 #
-# Leaves in FOLDER (default $OUT): summary.json, gpu.log, and results.tar.gz with the benchmarks'
-# files and figures, to be unpacked in bench/results, and the logs. A step that fails is recorded
-# and does not stop the others. Exit status 0 if all steps passed.
+# A stage takes at most ten minutes and needs no other one: it installs what it uses, in a folder of
+# its own; the machine's Python stays as it is. Expects CUDA 12 or 13 and a Python 3.11 or later with
+# NumPy and CuPy; PyTorch, nsys and ncu are used where they are there. Only one thing of the GPU is
+# ever changed: its load.
+#
+# Leaves in FOLDER (default $OUT) for each stage STAGE.json, STAGE.log, and STAGE.tar.gz with the
+# benchmarks' files, to be unpacked in bench/results, and logs. They are written anew after every
+# step, so that a stage that is killed has lost one step. A step that fails is recorded and does not
+# stop the others. Exit status 0 if all steps passed.
 #
 #     PYTHON=python3    the interpreter
 #     WHEELS=folder     wheels of what the interpreter lacks, such as ml_dtypes
-#     BUDGET=530        seconds in all; each step has a limit of its own besides
+#     BUDGET=570        seconds of a stage; each step has a limit of its own besides
 #     COMMIT=hash       named in the files where the folder is no git clone
 #
 # --dry-run needs no GPU: the same steps with small benchmarks on the host; what needs the GPU is
@@ -26,10 +35,21 @@ if [ "${1:-}" = --dry-run ]; then
     dry_run=1
     shift
 fi
-out=${1:-${OUT:-}}
-if [ -z "$out" ]; then
-    echo "usage: bench/gpu.sh [--dry-run] FOLDER" >&2
+stages=(first correct table counters rest)
+stage=${1:-}
+out=${2:-${OUT:-}}
+if [[ ! " ${stages[*]} all " == *" $stage "* ]] || [ -z "$out" ]; then
+    echo "usage: bench/gpu.sh [--dry-run] {$(IFS=\|; echo "${stages[*]}")|all} FOLDER" >&2
     exit 2
+fi
+if [ "$stage" = all ]; then
+    status=0
+    dry=()
+    [ "$dry_run" = 0 ] || dry=(--dry-run)
+    for stage in "${stages[@]}"; do
+        bash "${BASH_SOURCE[0]}" "${dry[@]}" "$stage" "$out" || status=1
+    done
+    exit "$status"
 fi
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 mkdir -p "$out"
@@ -38,11 +58,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PYTHON=${PYTHON:-python3}
 WHEELS=${WHEELS:+$(cd "$WHEELS" && pwd)}
-budget=${BUDGET:-530}
-keep=20 # seconds for the summary and the archive
+budget=${BUDGET:-570}
+keep=10 # seconds for the summary and the archive
 results=$work/results
 mkdir -p "$results/logs" "$work/site"
-exec > >(tee "$out/gpu.log") 2>&1
+exec > >(tee "$out/$stage.log") 2>&1
 
 export PYTHONPATH=$work/site${PYTHONPATH:+:$PYTHONPATH}
 export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$work/matplotlib
@@ -52,6 +72,9 @@ cd "$root" || exit 1
 record() { # NAME STATUS SECONDS
     printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>"$results/steps.tsv"
     echo "== $1: $2, $3 s"
+    "$PYTHON" bench/tools/gpu_steps.py summary "$results" >"$results/logs/summary.log" 2>&1
+    cp "$results/summary.json" "$out/$stage.json" 2>/dev/null
+    tar -C "$results" --exclude=./demo -czf "$out/$stage.tar.gz" .
 }
 
 # Run a command within a limit of seconds and of what is left of the budget.
@@ -124,52 +147,81 @@ if "$PYTHON" -c 'import cupy; assert cupy.cuda.runtime.getDeviceCount()' 2>/dev/
     has_gpu=1
 fi
 
-step machine 30 bash -c describe_machine
-step install 60 bash -c install_package
-if [ -n "$WHEELS" ]; then
-    step wheels 60 bash -c install_wheels
-else
-    step needs 60 "$PYTHON" bench/tools/gpu_steps.py needs
-fi
-step compile 60 "$PYTHON" bench/tools/gpu_steps.py compile
-step doctor 30 "$PYTHON" -m opweave doctor
-
-workers=()
-if "$PYTHON" -c 'import xdist' 2>/dev/null; then
-    workers=(-n 4)
-fi
-gpu_step tests 120 "$PYTHON" -m pytest -m gpu -q "${workers[@]}" -o "cache_dir=$work/pytest" \
-    --junitxml="$results/logs/tests.xml"
-step demo 60 "$PYTHON" -m opweave demo --out "$results/demo"
-
-# the GPU first: its time is what this run is for; each experiment is written as it is measured
 options=(--results "$results" --commit "${COMMIT:-}")
-gpu_step benchmarks 350 "$PYTHON" bench/run.py --device cuda --no-figures "${options[@]}"
-gpu_step figures 60 "$PYTHON" bench/run.py --draw --results "$results"
+experiment() { # NAME LIMIT: its file is written when it is done
+    gpu_step "$1" "$2" "$PYTHON" bench/run.py "$1" --device cuda --no-figures "${options[@]}"
+}
 
-if [ "$has_gpu" = 1 ] && command -v ncu >/dev/null; then
-    # clocks stay as they are
-    step ncu 60 ncu --clock-control none --launch-count 30 \
-        --kernel-name 'regex:(map|row|reduce|product|contract)_' \
-        --section SpeedOfLight --section LaunchStats --section Occupancy \
-        "$PYTHON" bench/tools/gpu_steps.py launch
-fi
-if [ "$has_gpu" = 1 ] && command -v nsys >/dev/null; then
-    step nsys 60 nsys profile --trace=cuda --stats=true --output "$work/nsys" \
-        "$PYTHON" bench/tools/gpu_steps.py launch
-fi
+prepared() { # what every stage needs
+    step install 60 bash -c install_package
+    if [ -n "$WHEELS" ]; then
+        step wheels 60 bash -c install_wheels
+    else
+        step needs 60 "$PYTHON" bench/tools/gpu_steps.py needs
+    fi
+}
 
-# with the time that is left
-step benchmarks-host 120 "$PYTHON" bench/run.py --quick --device host "${options[@]}"
+first() {
+    step machine 30 bash -c describe_machine
+    step compile 60 "$PYTHON" bench/tools/gpu_steps.py compile
+    step doctor 30 "$PYTHON" -m opweave doctor
+    step variants 240 "$PYTHON" bench/tools/gpu_steps.py variants
+    experiment traffic 120
+    experiment overhead 60
+}
+
+tests() { # NAME LIMIT FILES...: in parallel where that can be
+    gpu_step "$1" "$2" "$PYTHON" -m pytest -m gpu -q "${@:3}" -o "cache_dir=$work/pytest" \
+        --junitxml="$results/logs/$1.xml"
+}
+
+correct() {
+    local workers=()
+    if "$PYTHON" -c 'import xdist' 2>/dev/null; then
+        workers=(-n 4)
+    fi
+    tests tests 300 "${workers[@]}" tests/gpu --ignore tests/gpu/test_gpu_faults.py
+    step demo 60 "$PYTHON" -m opweave demo --out "$results/demo"
+    tests faults 150 tests/gpu/test_gpu_faults.py # by itself: it fills the memory, and ends contexts
+}
+
+table() {
+    local name
+    for name in fusion intensity memory transpose products pixels functions gallery; do
+        experiment "$name" 120
+    done
+}
+
+counters() {
+    if [ "$has_gpu" = 1 ] && command -v ncu >/dev/null; then
+        # clocks stay as they are
+        step ncu 280 ncu --clock-control none --launch-count 60 \
+            --kernel-name 'regex:(map|row|reduce|product|contract|scan|tile)_' --csv --page raw \
+            --section SpeedOfLight --section LaunchStats --section Occupancy \
+            --section MemoryWorkloadAnalysis --section SchedulerStats --section WarpStateStats \
+            "$PYTHON" bench/tools/gpu_steps.py launch
+    fi
+    if [ "$has_gpu" = 1 ] && command -v nsys >/dev/null; then
+        step nsys 120 nsys profile --trace=cuda --stats=true --output "$work/nsys" \
+            "$PYTHON" bench/tools/gpu_steps.py launch
+    fi
+    gpu_step launch 60 "$PYTHON" bench/tools/gpu_steps.py launch
+}
+
+rest() {
+    local name
+    for name in copies shapes tiles transformer graphs loop calls allocator; do
+        experiment "$name" 90
+    done
+    step benchmarks-host 150 "$PYTHON" bench/run.py --quick --device host "${options[@]}"
+}
+
+echo "stage $stage"
+prepared
+"$stage"
 
 echo
 status=0
 "$PYTHON" bench/tools/gpu_steps.py summary "$results" || status=1
-cp "$results"/summary.json "$out"/
-cp "$out/gpu.log" "$results/logs/"
-tar -C "$results" -czf "$out/results.tar.gz" .
-if [ "$(stat -c %s "$out/results.tar.gz")" -gt 15000000 ]; then
-    tar -C "$results" --exclude=./demo -czf "$out/results.tar.gz" .
-fi
 echo "results in $out, exit status $status"
 exit "$status"

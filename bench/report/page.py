@@ -67,7 +67,9 @@ def page(
     if text := crossing(graphs, load("graphs").DEPTH):
         parts.append(f"## CPU or GPU\n\n{text}\n")
     if not set(folders) - {"host"}:
-        parts.append("## On a GPU\n\nNot measured: `bench/gpu.sh FOLDER` measures all of it.\n")
+        parts.append(
+            "## On a GPU\n\nNot measured: `bench/gpu.sh all FOLDER` measures all of it.\n"
+        )
     parts += [f"Not read: {b}.\n" for b in broken]
     return "\n".join(parts).rstrip() + "\n"
 

@@ -3,6 +3,7 @@
 needs                  what is missing of what the script needs; exit status 1 if anything is
 layout SOURCE TARGET   the package laid out as an install does, where no install works
 compile                compile one kernel for a GPU; with a device, run and check it
+variants               compile every variant of the compiler, one process a core
 launch                 launch the chief kernels once, for a profiler
 summary FOLDER         summary.json from steps.tsv and the benchmarks' files
 """
@@ -15,6 +16,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ machine with a network, for the Python that runs here, fetch the wheels that are
   python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 \\
       --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 -d wheels \\
       {wheels}
-and run: WHEELS=wheels bench/gpu.sh FOLDER"""
+and run: WHEELS=wheels bench/gpu.sh all FOLDER"""
 
 
 def missing() -> dict[tuple[str, ...], str]:
@@ -79,18 +81,58 @@ def compile_one() -> int:
     import numpy as np
 
     import opweave as ow
+    from opweave.runtime.cuda import executor
 
     x = np.linspace(0, 1, 1000, dtype=np.float32)
     fused = ow.fuse(lambda x: np.maximum(x * 2 - 1, 0))
     binary = fused.lower(x, target="sm_90a").kernels[0].binary
     print(f"opweave {ow.__version__}: {len(binary.payload)} bytes of cubin for sm_90a")
     try:
-        import cupy
-    except ImportError as error:
-        print(f"no CuPy: {error}")
+        cupy = executor.cupy()
+    except ow.errors.NoDeviceError as error:
+        print(error)
         return 0
-    print(fused.check(cupy.asarray(x)))
-    return 0
+    checked = fused.check(cupy.asarray(x))
+    print(checked)
+    return int(not checked.ok)
+
+
+def variants() -> int:
+    """Compile every variant of the compiler for the device, on all cores; name those that fail."""
+    from opweave.compiler.ir.device import BY_ARCH
+    from opweave.opcodes.errors import NoDeviceError
+    from opweave.runtime.cuda import executor
+
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from tests.support.variants import VARIANTS
+
+    names = range(len(VARIANTS))
+    try:
+        arch = executor.live_device(0).arch
+    except NoDeviceError as error:
+        print(f"{error}; for sm_90a instead")
+        arch = "sm_90a"
+    print(f"{len(VARIANTS)} variants for {arch}, like {BY_ARCH[arch].name}")
+    with ProcessPoolExecutor() as workers:
+        tried = list(workers.map(_compiled, names, [arch] * len(names)))
+    failed = [line for line in tried if line]
+    print("\n".join(failed) or "all compile")
+    return int(bool(failed))
+
+
+def _compiled(number: int, arch: str) -> str:
+    """What keeps a variant from being compiled for an architecture; "" where nothing does."""
+    import opweave as ow
+    from tests.support.variants import VARIANTS
+
+    variant = VARIANTS[number]
+    try:
+        program = ow.fuse(variant.function).lower(*variant.arguments(), target=arch)
+        for kernel in program.kernels:
+            assert kernel.binary.payload
+    except Exception as error:  # whatever it is, the others are compiled
+        return f"{variant.name}: {type(error).__name__}: {error}".split("\n")[0]
+    return ""
 
 
 def launch() -> int:
@@ -146,7 +188,8 @@ def summary(folder: str) -> int:
 
 
 COMMANDS: dict[str, Callable[..., int]] = {
-    "needs": needs, "layout": layout, "compile": compile_one, "launch": launch, "summary": summary,
+    "needs": needs, "layout": layout, "compile": compile_one, "variants": variants,
+    "launch": launch, "summary": summary,
 }  # fmt: skip
 
 if __name__ == "__main__":

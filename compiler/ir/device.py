@@ -23,7 +23,7 @@ KEPT_BYTES = 1 * KIB
 # has the compiler share the registers of a multiprocessor out among the threads of a block.
 MOST_THREADS = 1024
 # What may stand behind a compiler's -arch, and the host.
-ARCHES = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "host")
+ARCHES = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120", "host")
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,14 @@ DEVICES: dict[str, Device] = {
         Device("H100", "sm_90a", 132, 227 * KIB, 50 * MIB, 3350, 66_900),
         Device("H200", "sm_90a", 132, 227 * KIB, 60 * MIB, 4800, 66_900),
         Device("B200", "sm_100", 148, 227 * KIB, 126 * MIB, 8000, 75_000),
+        Device("RTX 5090", "sm_120", 170, 99 * KIB, 96 * MIB, 1792, 104_800),
         Device("host", "host", 1, 0, 32 * MIB, 20, 50),
     )
 }
 # The description that stands for an architecture when only that is named.
 BY_ARCH = {arch: DEVICES[name] for arch, name in (
     ("sm_75", "T4"), ("sm_80", "A100"), ("sm_89", "RTX 4090"), ("sm_90a", "H200"),
-    ("sm_100", "B200"), ("host", "host"),
+    ("sm_100", "B200"), ("sm_120", "RTX 5090"), ("host", "host"),
 )}  # fmt: skip
 ARCHITECTURES = tuple(a for a in BY_ARCH if a != "host")
 

@@ -68,7 +68,7 @@ def raw_kernel(source: str, name: str, options: tuple[str, ...]) -> Any:
 # Compute capability -> architecture that we compile for; a cubin runs within its major version.
 ARCH_BY_CAPABILITY = {
     "75": "sm_75", "80": "sm_80", "86": "sm_80", "87": "sm_80", "89": "sm_89", "90": "sm_90a",
-    "100": "sm_100", "103": "sm_100",
+    "100": "sm_100", "103": "sm_100", "120": "sm_120", "121": "sm_120",
 }  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def test_the_page_has_a_section_for_each_file_and_names_what_is_missing(small, t
     assert "One kernel takes" in made
     assert "- a note" in made
     assert "Not measured on host: products" in made
-    assert "Not measured: `bench/gpu.sh FOLDER`" in made
+    assert "Not measured: `bench/gpu.sh all FOLDER`" in made
     assert "numba, torch.compile, JAX (compiles for seconds" in made
 
 

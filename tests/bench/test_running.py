@@ -1,5 +1,6 @@
 """The command of the benchmarks: options, exit status, devices, and the script for GPUs."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,17 @@ def test_a_device_that_is_not_there_is_named(monkeypatch, capsys, tmp_path):
 
 def test_the_gpu_script_parses():
     assert subprocess.run(["bash", "-n", str(BENCH / "gpu.sh")], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("given", [[], ["nowhere"], ["counters"], ["--dry-run", "first"]])
+def test_the_gpu_script_without_a_stage_or_a_folder_names_the_stages(given):
+    command = ["bash", str(BENCH / "gpu.sh"), *given]
+    found = subprocess.run(command, check=False, capture_output=True, text=True, env={})
+
+    assert found.returncode == 2
+    named = re.search(r"\{(.*)\|all\} FOLDER", found.stderr)[1].split("|")
+    text = (BENCH / "gpu.sh").read_text()
+    assert [name for name in named if f"\n{name}() {{" not in text] == []
 
 
 def test_the_gpu_script_says_what_is_missing(tmp_path, capsys, monkeypatch):

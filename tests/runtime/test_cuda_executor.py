@@ -7,6 +7,7 @@ import pytest
 
 import opweave as ow
 from opweave.opcodes import errors as e
+from tests.kernels.test_opted_shared_memory import CASES
 from tests.runtime.conftest import Array, DriverError
 
 pytestmark = pytest.mark.nvrtc
@@ -233,3 +234,34 @@ def test_a_time_is_the_median_of_batches_between_events(launches, monkeypatch):
 
     assert cuda.median_seconds(lambda: calls.append(0), 3, 10) == pytest.approx(0.03)
     assert len(calls) == 40
+
+
+@pytest.mark.parametrize(
+    ("capability", "arch"),
+    [("86", "sm_80"), ("90", "sm_90a"), ("103", "sm_100"), ("121", "sm_120")],
+)
+def test_a_device_runs_what_is_compiled_for_its_major_version(
+    launches, monkeypatch, capability, arch
+):
+    from opweave.runtime.cuda import executor as runtime
+
+    monkeypatch.setattr(sys.modules["cupy"].cuda.Device, "compute_capability", capability)
+
+    assert runtime.live_device(0).arch == arch
+
+
+def test_a_device_that_nobody_compiles_for_is_named(launches, monkeypatch):
+    from opweave.runtime.cuda import executor as runtime
+
+    monkeypatch.setattr(sys.modules["cupy"].cuda.Device, "compute_capability", "70")
+    with pytest.raises(e.NoDeviceError, match="compute capability 70 is not supported: expected"):
+        runtime.live_device(0)
+
+
+def test_a_launch_opts_in_to_more_shared_memory_than_a_kernel_may_declare(launches, opted):
+    for name in ("product", "transpose"):
+        function, args, toggles, *_ = CASES[name]
+        ow.fuse(function).with_toggles(**toggles)(*map(Array, args))
+
+    assert launches == [((1, 1, 1), (256, 1, 1), 67584), ((1, 1, 1), (256, 1, 1), 66048)]
+    assert opted == [(5, 8, 67584), (5, 8, 66048)]
