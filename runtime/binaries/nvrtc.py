@@ -24,7 +24,9 @@ FAST: dict[str, Any] = {"fma": True, "use_fast_math": True}
 COMMON: dict[str, Any] = {"std": "c++17", "minimal": True}
 # What options are called on the command line, where that differs; those that take no value.
 NAMES = {"fma": "fmad", "prec_div": "prec-div", "prec_sqrt": "prec-sqrt"}
-SWITCHES = ("use_fast_math", "minimal")
+SWITCHES = {
+    "use_fast_math": "--use_fast_math", "minimal": "--minimal", "lineinfo": "--generate-line-info",
+}  # fmt: skip
 # Of the header of a 64-bit ELF file: where its two tables begin, then size and number of their
 # entries ("ELF-64 Object File Format", version 1.5, figure 2).
 ELF_TABLES = struct.Struct("<32xQQ6xHHHH")
@@ -99,7 +101,7 @@ def _compiled(
 
 def flags_of(chosen: Mapping[str, Any]) -> list[str]:
     """Options as NVRTC's command line has them."""
-    switches = [f"--{name}" for name in SWITCHES if chosen.get(name)]
+    switches = [flag for name, flag in SWITCHES.items() if chosen.get(name)]
     others = [(NAMES.get(n, n), v) for n, v in chosen.items() if n not in SWITCHES]
     return [f"--{name}={str(value).lower()}" for name, value in others] + switches
 

@@ -83,6 +83,11 @@ def test_an_architecture_that_nvrtc_does_not_know_is_named(way):
     assert "arch" in caught.value.log
 
 
+def test_lines_of_the_source_are_kept_where_that_is_asked(way):
+    assert ".loc" in compiled("ptx", "sm_90a", lineinfo=True)
+    assert ".loc" not in compiled("ptx", "sm_90a")
+
+
 def test_an_nvrtc_without_the_option_minimal_compiles_without_it(monkeypatch):
     asked = []
 
