@@ -1,0 +1,154 @@
+"""Requests to memory, counted from the addresses of the lanes of each warp.
+
+Global memory is asked for in sectors of 32 bytes.  Shared memory has 32 banks of 4 bytes: a
+request takes as many wavefronts as the busiest bank has different words; accesses of 8 bytes go by
+half warps, those of 16 by quarters (CUDA C++ Best Practices Guide, "Shared Memory and Memory
+Banks").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from opweave.runtime.sass.listing import Instruction, Operand
+from opweave.runtime.sass.machine import U64, WARP, Array, Machine
+
+SECTOR, BANKS, WORD, ARRAY_SHIFT = 32, 32, 4, 36
+SPACES = {
+    "LDG": "global", "STG": "global", "LD": "global", "ST": "global", "RED": "global",
+    "REDG": "global", "ATOMG": "global", "ATOM": "global", "LDGSTS": "global",
+    "LDS": "shared", "STS": "shared", "ATOMS": "shared", "LDL": "local", "STL": "local",
+}  # fmt: skip
+STORES = ("STG", "STS", "STL", "ST", "RED", "REDG")
+WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+
+
+@dataclass
+class Requests:
+    """What one instruction has asked of memory, all warps of a launch together.
+
+    Attributes:
+        requests: warps that executed it with any lane.
+        threads: lanes that did.
+        sectors: of 32 bytes, of global memory.
+        wavefronts: of shared memory; ``least``: how many there would be without conflicts.
+        unknown: requests whose addresses follow from data.
+    """
+
+    space: str
+    is_store: bool
+    bytes_each: int
+    requests: float = 0.0
+    threads: float = 0.0
+    sectors: float = 0.0
+    wavefronts: float = 0.0
+    least: float = 0.0
+    unknown: float = 0.0
+    touched: list[Array] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> float:
+        """Bytes that the lanes asked for."""
+        return self.threads * self.bytes_each
+
+    @property
+    def least_sectors(self) -> float:
+        """Sectors that the same bytes take at least."""
+        return self.bytes / SECTOR
+
+
+def width(one: Instruction) -> int:
+    """Bytes of a lane's access."""
+    return next((WIDTHS[m] for m in one.modifiers if m in WIDTHS), WORD)
+
+
+def address(m: Machine, one: Instruction) -> tuple[Any, Any]:
+    """The address of each lane and whether it is known."""
+    where = next(o for o in one.operands if o.kind == "m")
+    is_wide = SPACES.get(one.root) == "global"
+    total: Any = np.full(m.lanes, where.value & (2**64 - 1), U64)
+    known: Any = np.ones(m.lanes, bool)
+    for part in where.parts:
+        value, is_known = _part(m, part, is_wide)
+        total, known = total + value, known & is_known
+    return (total if is_wide else total & U64(0xFFFFFFFF)), known
+
+
+def _part(m: Machine, part: Operand, is_wide: bool) -> tuple[Any, Any]:
+    plain = Operand(part.kind, part.text, part.index)
+    scale = next((int(s[1:]) for s in part.suffixes if s[0] == "X"), 1)
+    if is_wide and "U32" not in part.suffixes and scale == 1:
+        return m.pair(plain)
+    value, known = m.value(plain)
+    return np.asarray(value).astype(U64) * U64(scale), known
+
+
+def count(m: Machine, one: Instruction, lanes: Array, found: Requests) -> None:
+    """Count one execution of a load or store in some lanes."""
+    where, known = address(m, one)
+    warps = m.warps(lanes)
+    weights = m.weights[warps]
+    found.requests += float(weights.sum())
+    is_known = ~m.warps(lanes & ~known)[warps]
+    found.unknown += float(weights[~is_known].sum())
+    active = lanes.reshape(-1, WARP)[warps]
+    found.threads += float((active.sum(1) * weights).sum())
+    if not is_known.any():
+        return
+    rows, mask = where.reshape(-1, WARP)[warps][is_known], active[is_known]
+    weights = weights[is_known]
+    if found.space == "shared":
+        _shared(rows, mask, weights, found)
+    else:
+        _global(m, rows, mask, weights, np.flatnonzero(warps)[is_known], found)
+
+
+def distinct(rows: Array, mask: Array) -> Array:
+    """By row how many different numbers its mask selects."""
+    none = np.iinfo(np.uint64).max
+    ordered = np.sort(np.where(mask, rows, U64(none)), axis=1)
+    fresh = np.ones(ordered.shape, bool)
+    fresh[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    found: Array = (fresh & (ordered != none)).sum(1)
+    return found
+
+
+def _global(
+    m: Machine, rows: Array, mask: Array, weights: Array, warps: Array, found: Requests
+) -> None:
+    sectors = rows >> U64(5)
+    found.sectors += float((distinct(sectors, mask) * weights).sum())
+    if found.space == "global":
+        block = (warps // m.launched.warps).astype(U64)[:, None]
+        named = (block << U64(48) | sectors)[mask]
+        found.touched.append(np.unique(named))
+        if len(found.touched) > 64:
+            found.touched = [np.unique(np.concatenate(found.touched))]
+
+
+def _shared(rows: Array, mask: Array, weights: Array, found: Requests) -> None:
+    phases = max(1, found.bytes_each // WORD)
+    words = rows >> U64(2)
+    each = WARP // phases
+    for phase in range(phases):
+        part = slice(phase * each, (phase + 1) * each)
+        waves = _wavefronts(words[:, part], mask[:, part], phases)
+        found.wavefronts += float((waves * weights).sum())
+        found.least += float((mask[:, part].any(1) * weights).sum())
+
+
+def _wavefronts(words: Array, mask: Array, consecutive: int) -> Array:
+    """By row the different words that the busiest bank is asked for."""
+    every = np.concatenate([words + U64(n) for n in range(consecutive)], axis=1)
+    masks = np.tile(mask, consecutive)
+    order = np.argsort(np.where(masks, every, U64(2**63)), axis=1, kind="stable")
+    ordered, kept = np.take_along_axis(every, order, 1), np.take_along_axis(masks, order, 1)
+    kept[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    banks = (ordered % U64(BANKS)).astype(np.int64)
+    busy = np.zeros((len(words), BANKS), np.int64)
+    np.add.at(busy, (np.arange(len(words))[:, None], banks), kept)
+    found: Array = busy.max(1)
+    return found

@@ -1,0 +1,223 @@
+"""SASS executed for control and addresses: how often each instruction runs, what memory is asked.
+
+Lanes of a warp that stand at different instructions take turns, the lowest first, and meet again
+at the convergence barriers that the code names.  A branch on data, which nobody computes here, is
+not guessed: lanes go on where both its ways meet, what lies between is counted nowhere, and is
+named in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes.cached import cached_property
+from opweave.opcodes.errors import LaunchError
+from opweave.runtime.sass import synchronising
+from opweave.runtime.sass.accesses import SPACES, STORES, Requests, count, width
+from opweave.runtime.sass.flow import Flow
+from opweave.runtime.sass.listing import PT, UNIFORM, UPT, Instruction, Listing
+from opweave.runtime.sass.machine import RUNNING, WARP, Array, Launched, Machine
+from opweave.runtime.sass.moves import SEMANTICS
+from opweave.runtime.sass.slices import PREDICATES, deciding, written
+
+MOST_LANES = 8192
+MOST_STEPS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Instructions that no count has: which way a branch takes follows from data.
+
+    Attributes:
+        address: of the branch.
+        line: of the source, 0 where unknown.
+        instructions: between the branch and where its ways meet.
+        warps: that came to the branch.
+    """
+
+    address: int
+    line: int
+    instructions: int
+    warps: float
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What was counted.
+
+    Attributes:
+        issued: by instruction, warps that executed it; estimates where blocks stand for others.
+        requests: by the number of an instruction, what it asked of memory.
+        skipped: what could not be attributed.
+        unknown: instructions that the tables do not know, and that were to decide something.
+        sampled, blocks: blocks that were executed, of all.
+    """
+
+    issued: tuple[float, ...]
+    requests: dict[int, Requests]
+    skipped: tuple[Skipped, ...]
+    unknown: tuple[str, ...]
+    sampled: int
+    blocks: int
+
+
+def sample(launched: Launched) -> tuple[Array, Array]:
+    """Blocks to execute, evenly spread, and how many of the launch each stands for.
+
+    The last one stands for itself, because it may have less to do.
+    """
+    most = max(2, MOST_LANES // (launched.warps * WARP))
+    total = launched.blocks
+    if total <= most:
+        return np.arange(total), np.ones(total)
+    blocks = np.linspace(0, total - 1, most).round().astype(np.int64)
+    weights = np.full(most, (total - 1) / (most - 1))
+    weights[-1] = 1.0
+    return blocks, weights
+
+
+class Executor:
+    """Runs the sampled blocks of one launch."""
+
+    def __init__(self, flow: Flow, launched: Launched):
+        self.flow, self.launched = flow, launched
+        self.instructions = flow.listing.instructions
+        blocks, weights = sample(launched)
+        self.machine = Machine(launched, blocks, np.repeat(weights, launched.warps))
+        self.issued = [0.0] * len(self.instructions)
+        self.requests: dict[int, Requests] = {}
+        self.skipped: dict[int, Skipped] = {}
+        self.unknown: set[str] = set()
+        self.needed = deciding(self.instructions)
+
+    def run(self) -> Execution:
+        """Run until no lane lives.
+
+        Raises:
+            LaunchError: lanes wait for each other for ever, or a loop does not end.
+        """
+        m = self.machine
+        for _ in range(MOST_STEPS):
+            running = m.live & (m.waiting == RUNNING)
+            if not running.any():
+                if not m.live.any():
+                    return self._result()
+                if not synchronising.release(m):
+                    raise LaunchError("profile: threads wait for each other for ever")
+                continue
+            leader = int(m.pc[running].min())
+            self._block(leader, running & (m.pc == leader))
+        raise LaunchError(f"profile: more than {MOST_STEPS} blocks of instructions are executed")
+
+    def _result(self) -> Execution:
+        return Execution(
+            tuple(self.issued), self.requests, tuple(self.skipped.values()),
+            tuple(sorted(self.unknown)), len(self.machine.blocks), self.launched.blocks,
+        )  # fmt: skip
+
+    def _block(self, leader: int, active: Array) -> None:
+        """One basic block, in the lanes that stand before it."""
+        m, end = self.machine, self.flow.ends[leader]
+        weight = float(m.weights[m.warps(active)].sum())
+        m.pc[active] = end
+        for n in range(leader, end):
+            self.issued[n] += weight
+            action = self._actions[n]
+            if action is not None:
+                action(active)
+                if not m.live[active].any():
+                    return
+
+    @cached_property
+    def _actions(self) -> list[Any]:
+        """By instruction what executes it; None where nothing follows from it."""
+        return [self._action(n, one) for n, one in enumerate(self.instructions)]
+
+    def _action(self, n: int, one: Instruction) -> Any:
+        if one.root in synchronising.CONTROL:
+            return partial(synchronising.CONTROL[one.root], self, n)
+        if one.root in SPACES:
+            return partial(self._memory, n, one)
+        names = written(one)
+        if not self.needed.intersection(names):
+            return None
+        row = SEMANTICS.get(one.root)
+        if row is None:
+            return partial(self._data, one, names)
+        return partial(self._integer, row, one, names)
+
+    def _integer(self, row: Any, one: Instruction, names: list[int], active: Array) -> None:
+        m = self.machine
+        lanes, maybe = self.guarded(one, active)
+        if one.root[0] == "U" and one.root[1] != "T":
+            lanes = np.repeat(m.warps(lanes), WARP) if self._is_uniform(one) else lanes
+        try:
+            row(m, one, lanes)
+        except (ValueError, StopIteration, KeyError, IndexError):
+            self.unknown.add(one.opcode)
+            m.forget(names, lanes, PREDICATES)
+        if maybe.any():
+            m.forget(names, maybe, PREDICATES)
+
+    @staticmethod
+    def _is_uniform(one: Instruction) -> bool:
+        return all(o.index >= UNIFORM for o in one.operands[:1] if o.kind == "r")
+
+    def _data(self, one: Instruction, names: list[int], active: Array) -> None:
+        lanes, maybe = self.guarded(one, active)
+        self.machine.forget(names, lanes | maybe, PREDICATES)
+
+    def _memory(self, n: int, one: Instruction, active: Array) -> None:
+        m = self.machine
+        lanes, maybe = self.guarded(one, active)
+        if n not in self.requests:
+            self.requests[n] = Requests(SPACES[one.root], one.root in STORES, width(one))
+        if lanes.any():
+            count(m, one, lanes, self.requests[n])
+        if maybe.any():
+            self.requests[n].unknown += float(m.weights[m.warps(maybe)].sum())
+        m.forget(written(one), lanes | maybe, PREDICATES)
+
+    def guarded(self, one: Instruction, active: Array) -> tuple[Array, Array]:
+        """The lanes whose guard holds, and those of which nobody knows."""
+        m = self.machine
+        if one.guard is None or (one.guard.index in (PT, UPT) and not one.guard.sign):
+            return active, np.zeros_like(active)
+        truth, sure = m.predicate(one.guard)
+        return active & truth & sure, active & ~sure
+
+    def skip(self, n: int, lanes: Array) -> None:
+        """Go on where both ways of a branch on data meet; nothing between is counted."""
+        m, one = self.machine, self.instructions[n]
+        block = max(b for b in self.flow.leaders if b <= n)
+        meeting = self.flow.meetings[block]
+        between = self.flow.between(self._ways(n), meeting)
+        rows = [i for b in between for i in range(b, self.flow.ends[b])]
+        weight = float(m.weights[m.warps(lanes)].sum())
+        before = self.skipped[n].warps if n in self.skipped else 0.0
+        self.skipped[n] = Skipped(one.address, one.line, len(rows), before + weight)
+        names = {name for i in rows for name in written(self.instructions[i])}
+        m.forget(sorted(names), lanes, PREDICATES)
+        if meeting < 0:
+            synchronising.leave(m, lanes)
+        else:
+            m.pc[lanes] = meeting
+
+    def _ways(self, n: int) -> Iterable[int]:
+        target = self.flow.targets.get(n)
+        return [b for b in (target, n + 1) if b in self.flow.ends]
+
+
+def execute(listing: Listing, launched: Launched) -> Execution:
+    """Run one launch of a kernel, or as many of its blocks as stand for it.
+
+    Raises:
+        LaunchError: the kernel does not end.
+    """
+    return Executor(Flow(listing), launched).run()
+

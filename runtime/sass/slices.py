@@ -1,0 +1,123 @@
+"""What an instruction reads and writes, and which ones decide about control and addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from opweave.runtime.sass.listing import PT, RZ, UNIFORM, UPT, Instruction, Operand
+
+# Nothing is written by them; their operands are all read.
+NO_RESULT = (
+    "STG STS STL ST RED REDG BRA EXIT RET CALL BAR BSSY BSYNC WARPSYNC MEMBAR NOP CCTL ERRBAR "
+    "YIELD NANOSLEEP DEPBAR LDGDEPBAR LDGSTS CGAERRBAR STSM FENCE BREAK KILL BPT"
+).split()
+CONTROL = ("BRA", "EXIT", "RET", "CALL", "BSSY", "BSYNC", "BREAK", "WARPSYNC", "BAR", "BMOV",
+           "KILL", "VOTE", "VOTEU")  # fmt: skip
+MEMORY = ("LDG", "STG", "LDS", "STS", "LD", "ST", "ATOMG", "ATOMS", "ATOM", "RED", "REDG",
+          "LDL", "STL", "LDGSTS", "LDSM", "STSM")  # fmt: skip
+# A register follows the predicates that they write.
+PREDICATE_FIRST = ("LOP3", "ULOP3", "SHFL", "ATOMG", "ATOMS", "ATOM", "LDG", "LD", "MATCH", "R2UR")
+CONSTANTS = (RZ, UNIFORM + RZ)
+# Where a predicate is named: behind registers.
+PREDICATES = 1024
+# Registers of a result by the first modifier that says so.
+WIDE = {"64": 2, "128": 4, "WIDE": 2, "F64": 2, "S64": 2, "U64": 2, "96": 3}
+DOUBLES = ("DADD", "DFMA", "DMUL")
+MATRICES = {"HMMA": 4, "IMMA": 4, "DMMA": 4, "QMMA": 4}
+
+
+def result_registers(one: Instruction) -> int:
+    """Registers of the result; for a product of matrices, as many as it may have."""
+    if one.root in DOUBLES:
+        return 2
+    if one.root in MATRICES:
+        return MATRICES[one.root]
+    if one.root == "LDSM":
+        return int(one.modifiers[-1]) if one.modifiers[-1].isdigit() else 1
+    if one.root in ("CS2R",):
+        return 1 if "32" in one.modifiers else 2
+    if one.root in ("I2F", "F2I", "F2F", "I2I", "FRND"):
+        return 2 if one.modifiers and one.modifiers[0] in ("F64", "S64", "U64") or (
+            one.root == "F2I" and {"S64", "U64"} & set(one.modifiers)) else 1  # fmt: skip
+    if one.root in ("SHF", "MUFU", "ISETP", "DSETP"):
+        return 1
+    return max((WIDE.get(m, 1) for m in one.modifiers), default=1)
+
+
+def results(one: Instruction) -> tuple[int, int]:
+    """How many of the first operands are written, and which of these is a register (-1: none).
+
+    >>> from opweave.runtime.sass.listing import instruction
+    >>> results(instruction(0, "IADD3 R8, P0, R2, R4, RZ", 0))
+    (2, 0)
+    >>> results(instruction(0, "ISETP.GT.AND P3, PT, R37, 0x3, PT", 0))
+    (2, -1)
+    """
+    kinds = [o.kind for o in one.operands]
+    if one.root in NO_RESULT or not kinds:
+        return 0, -1
+    most = 1 if one.root in ("VOTE", "VOTEU", "FCHK") else 2
+    if kinds[0] == "r":
+        carries = next((n for n, k in enumerate(kinds[1:]) if k != "p"), 0)
+        return 1 + min(carries, most), 0
+    predicates = min(next((n for n, k in enumerate(kinds) if k != "p"), 0), most)
+    follows = one.root in PREDICATE_FIRST and predicates < len(kinds)
+    return (predicates + 1, predicates) if follows else (predicates, -1)
+
+
+def written(one: Instruction) -> list[int]:
+    """Registers and predicates that it writes."""
+    if one.root == "R2P":
+        return [PREDICATES + n for n in range(7)]
+    count, register = results(one)
+    found = [
+        PREDICATES + o.index
+        for o in one.operands[:count]
+        if o.kind == "p" and o.index not in (PT, UPT)
+    ]
+    if register >= 0 and one.operands[register].kind == "r":
+        first = one.operands[register].index
+        if first not in CONSTANTS:
+            found += range(first, first + result_registers(one))
+    return found
+
+
+def read(one: Instruction) -> list[int]:
+    """Registers and predicates that it reads, pairs as both."""
+    found = [PREDICATES + one.guard.index] if one.guard else []
+    count, _ = results(one)
+    for o in one.operands[count:]:
+        if o.kind == "r":
+            found += [o.index, o.index + 1]
+        elif o.kind == "p":
+            found.append(PREDICATES + o.index)
+        found += of_address(o)
+    return found
+
+
+def of_address(o: Operand) -> list[int]:
+    """Registers of an address."""
+    return [r for part in o.parts for r in (part.index, part.index + 1)]
+
+
+def deciding(instructions: Iterable[Instruction]) -> set[int]:
+    """Registers and predicates that branches, guards and addresses may follow from.
+
+    It looks at names only, wherever they are written: more than needed, never less.
+    """
+    rows = [(written(one), read(one), one) for one in instructions]
+    needed: set[int] = set()
+    for _, reads, one in rows:
+        if one.root in CONTROL:
+            needed.update(reads)
+        elif one.root in MEMORY:
+            needed.update(r for o in one.operands for r in of_address(o))
+            if one.guard:
+                needed.add(PREDICATES + one.guard.index)
+    size = -1
+    while size != len(needed):
+        size = len(needed)
+        for writes, reads, _ in rows:
+            if needed.intersection(writes):
+                needed.update(reads)
+    return needed
