@@ -32,6 +32,7 @@ if _TYPE_CHECKING:
     from opweave._lists.oplist import kernel
     from opweave._lists.schedule import schedule
     from opweave._lists.structure import structural
+    from opweave._profiler.profile import profile, profile_source
     from opweave._programs.program import Program
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
@@ -69,6 +70,7 @@ _LAZY = {
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "opcodes.defines": "toggle",
         "_sanitizer": "sanitize sanitize_source uninitialised",
+        "_profiler.profile": "profile profile_source",
         "opcodes.operators.own_reductions": "reduction scan",
         "opcodes.operators.own_products": "product",
     }.items()
@@ -79,7 +81,8 @@ _LAZY_MODULES = ("bounds",)
 __all__ = [
     "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds", "config",
     "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
-    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "product", "raw_kernel",
+    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "product", "profile",
+    "profile_source", "raw_kernel",
     "reduction", "regime", "relu", "repeat", "rsqrt", "sanitize", "sanitize_source", "scan",
     "schedule", "sigmoid", "silu", "softmax", "store", "structural", "tgamma", "toggle",
     "uninitialised",

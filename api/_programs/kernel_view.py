@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from opweave._profiler.profile import profile
+from opweave._profiler.report import ProfileReport
 from opweave._programs.interface import ProgramLike
 from opweave._programs.report import Report
 from opweave._programs.side_by_side import side_by_side
@@ -208,6 +210,11 @@ class KernelView:
         """Check the program that this kernel belongs to."""
         found: Report = self.program.check(*args, **kwargs)
         return found
+
+    def profile(self, *args: Any, **kwargs: Any) -> ProfileReport:
+        """What this kernel does in a call of its program, see ``ow.profile``."""
+        whole = profile(self.program, *args, **kwargs)
+        return ProfileReport(tuple(k for k in whole.kernels if k.name == self.name))
 
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """NumPy's result of the program that this kernel belongs to."""

@@ -83,3 +83,8 @@ def resources(cubin: bytes, name: str) -> Resources:
         fields.get("REG", 0), fields.get("STACK", 0), fields.get("SHARED", 0),
         fields.get("LOCAL", 0),
     )  # fmt: skip
+
+
+def sass_with_bits(cubin: bytes) -> str:
+    """Disassembly with the bits of each instruction, and the lines of its source if it has any."""
+    return _run("nvdisasm", "-c", "-ndf", "-hex", "-gi", cubin=cubin)

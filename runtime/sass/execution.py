@@ -27,6 +27,7 @@ from opweave.runtime.sass.slices import PREDICATES, deciding, written
 
 MOST_LANES = 8192
 MOST_STEPS = 2_000_000
+MOST_TRACED = 20_000
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Execution:
         skipped: what could not be attributed.
         unknown: instructions that the tables do not know, and that were to decide something.
         sampled, blocks: blocks that were executed, of all.
+        trace: (number, whether any lane takes part) of what one warp executed, in order.
     """
 
     issued: tuple[float, ...]
@@ -64,6 +66,7 @@ class Execution:
     unknown: tuple[str, ...]
     sampled: int
     blocks: int
+    trace: tuple[tuple[int, bool], ...] = ()
 
 
 def sample(launched: Launched) -> tuple[Array, Array]:
@@ -94,6 +97,10 @@ class Executor:
         self.skipped: dict[int, Skipped] = {}
         self.unknown: set[str] = set()
         self.needed = deciding(self.instructions)
+        # the first warp of a block in the middle, as the bulk of them does
+        first = len(blocks) // 2 * launched.warps * WARP
+        self.watched = slice(first, first + WARP)
+        self.trace: list[tuple[int, bool]] = []
 
     def run(self) -> Execution:
         """Run until no lane lives.
@@ -118,6 +125,7 @@ class Executor:
         return Execution(
             tuple(self.issued), self.requests, tuple(self.skipped.values()),
             tuple(sorted(self.unknown)), len(self.machine.blocks), self.launched.blocks,
+            tuple(self.trace),
         )  # fmt: skip
 
     def _block(self, leader: int, active: Array) -> None:
@@ -125,8 +133,12 @@ class Executor:
         m, end = self.machine, self.flow.ends[leader]
         weight = float(m.weights[m.warps(active)].sum())
         m.pc[active] = end
+        is_watched = bool(active[self.watched].any()) and len(self.trace) < MOST_TRACED
         for n in range(leader, end):
             self.issued[n] += weight
+            if is_watched:
+                lanes, _ = self.guarded(self.instructions[n], active)
+                self.trace.append((n, bool(lanes[self.watched].any())))
             action = self._actions[n]
             if action is not None:
                 action(active)

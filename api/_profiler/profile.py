@@ -1,0 +1,262 @@
+"""``ow.profile``: what a kernel does on a GPU, counted from its binary, with no GPU.
+
+The instructions that a compiler made are executed for control and addresses, see
+``runtime/sass/execution.py``; what they count goes to a model of a device, ``runtime/model/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from opweave._profiler.report import KernelProfile, ProfileReport
+from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device, device_for
+from opweave.opcodes.errors import ArgumentError, ToggleError
+from opweave.runtime.calls.arrays import is_cupy
+from opweave.runtime.model.device import DeviceModel, described
+from opweave.runtime.model.facts import Facts
+from opweave.runtime.model.occupancy import Occupancy, occupancy
+from opweave.runtime.model.times import model_time
+from opweave.runtime.sass.accesses import ARRAY_SHIFT, SECTOR
+from opweave.runtime.sass.compiled import Compiled, compiled
+from opweave.runtime.sass.counters import arrays_touched, by_line, by_pipe, counters
+from opweave.runtime.sass.cubins import constants
+from opweave.runtime.sass.execution import Execution, execute
+from opweave.runtime.sass.in_flight import InFlight, Latencies, in_flight
+from opweave.runtime.sass.launches import Noted, NotingExecutor
+from opweave.runtime.sass.machine import Launched
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a profile is of: a source, and one launch of a kernel in it.
+
+    Attributes:
+        slots: the parameters' bytes.
+        arrays: bytes of each array by its number, see ``launches.py``.
+        elements: that sentences count by, 0 for none.
+    """
+
+    source: str
+    name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    slots: Sequence[bytes]
+    arrays: dict[int, int]
+    elements: int = 0
+    fast: bool = False
+
+
+def profile(fused: Any, *args: Any, target: str = "sm_90a", **kwargs: Any) -> ProfileReport:
+    """Count what the kernels of a call do on a GPU, and model its time; no GPU is needed.
+
+    Args:
+        fused: a fused function, or a program that was lowered from one for an sm target.
+        args, kwargs: its arguments; NumPy arrays, of which no element is looked at.
+        target: an architecture, or a device such as ``"A100"``, which the model then takes.
+
+    Raises:
+        ArgumentError: not a fused function, CuPy arrays, or a program for the host.
+        LaunchError: a kernel does not end.
+        NoCompilerError: NVRTC or the disassemblers are not installed.
+    """
+    program = _lowered(fused, args, kwargs, target)
+    device = _model_of(program.target, target)
+    executor = NotingExecutor()
+    program.run_by(executor, program.arguments(args, kwargs))
+    sources = dict(zip(map(id, program.lowered.kernels), program.lowered.sources, strict=True))
+    fast = program.fused.options.fast
+    launches = [_launch_of(seen, sources[id(seen.kernel)], fast) for seen in executor.seen]
+    return ProfileReport(tuple(profiled(each, program.target, device) for each in launches))
+
+
+def _launch_of(seen: Noted, source: str, fast: bool) -> Launch:
+    return Launch(source, seen.kernel.name, seen.grid, seen.block, seen.shared_bytes, seen.slots,
+                  seen.arrays, seen.elements, fast)  # fmt: skip
+
+
+def profile_source(
+    source: str, kernel: str, grid: int | Sequence[int], block: int | Sequence[int],
+    args: Sequence[Any], shared_bytes: int = 0, target: str = "sm_90a",
+) -> ProfileReport:  # fmt: skip
+    """Count what a hand-written CUDA kernel does, and model its time; no GPU is needed.
+
+    Args:
+        source: CUDA C++ with the kernel in it, as NVRTC takes it.
+        kernel: name of the ``__global__`` function.
+        grid, block: extents, as a number or up to three.
+        args: in the order of the parameters: NumPy arrays, NumPy scalars, or Python numbers,
+            which take the size of the parameter.
+        shared_bytes: dynamic shared memory of a block.
+        target: an architecture or a device.
+
+    Raises:
+        CompileError: NVRTC refuses the source.
+        ArgumentError: arguments that do not fit the kernel, or the source has no such kernel.
+        LaunchError: the kernel does not end.
+    """
+    arch = device_for(target).arch
+    device = _model_of(arch, target)
+    made = compiled(source, kernel, arch)
+    slots, arrays = _bound(made, kernel, args)
+    launch = Launch(source, kernel, _three(grid), _three(block), shared_bytes, slots, arrays)
+    return ProfileReport((profiled(launch, arch, device, made),))
+
+
+def _bound(
+    made: Compiled, kernel: str, args: Sequence[Any]
+) -> tuple[list[bytes], dict[int, int]]:
+    """Arguments as bytes, arrays by number."""
+    places = made.parameters.places
+    if len(args) != len(places):
+        raise ArgumentError(f"{kernel} takes {len(places)} arguments: found {len(args)}")
+    slots: list[bytes] = []
+    arrays: dict[int, int] = {}
+    for number, (value, (_, nbytes)) in enumerate(zip(args, places, strict=True), 1):
+        if isinstance(value, np.ndarray):
+            slot = (number << ARRAY_SHIFT).to_bytes(8, "little")
+            arrays[number] = value.nbytes
+        else:
+            slot = _scalar(value, nbytes)
+        if len(slot) != nbytes:
+            raise ArgumentError(
+                f"{kernel}: argument {number - 1} has {nbytes} bytes, found {len(slot)}"
+            )
+        slots.append(slot)
+    return slots, arrays
+
+
+def _scalar(value: Any, nbytes: int) -> bytes:
+    if isinstance(value, np.generic):
+        return value.tobytes()
+    if isinstance(value, int):
+        return int(value).to_bytes(nbytes, "little", signed=value < 0)
+    if isinstance(value, float) and nbytes in (2, 4, 8):
+        return np.dtype(f"f{nbytes}").type(value).tobytes()
+    raise ArgumentError(f"expected an array or a number, found {type(value).__name__}")
+
+
+def _three(extents: int | Sequence[int]) -> tuple[int, int, int]:
+    given = (extents,) if isinstance(extents, int) else tuple(extents)
+    if not 1 <= len(given) <= 3 or any(type(n) is not int or n < 1 for n in given):
+        raise ArgumentError(f"expected one to three numbers from 1, found {extents!r}")
+    x, y, z = (*given, 1, 1)[:3]
+    return x, y, z
+
+
+def _model_of(arch: str, target: Any) -> DeviceModel:
+    name = target if target in DEVICES else BY_ARCH[arch].name
+    if name not in described():
+        raise ToggleError(f"no model describes {name}: expected one of {', '.join(described())}")
+    return described()[name]
+
+
+def _lowered(fused: Any, args: Any, kwargs: Any, target: Any) -> Any:
+    """The program of a function for these arguments, or the program given."""
+    fused = getattr(fused, "program", fused)  # a kernel
+    program = fused
+    if not hasattr(fused, "lowered"):
+        if not hasattr(fused, "lower"):
+            raise ArgumentError(
+                f"profile: expected a function made by ow.fuse, found {type(fused).__name__}; "
+                "for CUDA source there is ow.profile_source"
+            )
+        if any(map(is_cupy, args)):
+            raise ArgumentError("profile counts without a GPU: pass NumPy arrays (x.get())")
+        device: Device = device_for(target)
+        if device.is_host:
+            raise ArgumentError("profile: expected an sm target, found host")
+        program = fused.lower(*args, target=target, **kwargs)
+    if program.target == "host":
+        raise ArgumentError("profile: expected a program for an sm target, found one for host")
+    return program
+
+
+def profiled(
+    launch: Launch, arch: str, device: DeviceModel, made: Compiled | None = None
+) -> KernelProfile:
+    """Execute one launch for its counts, and ask the model."""
+    made = made or compiled(launch.source, launch.name, arch, fast=launch.fast)
+    bank = constants(made.parameters, launch.slots, launch.grid, launch.block)
+    run = execute(made.listing, Launched(launch.grid, launch.block, bank))
+    shared = made.shared_bytes(arch) + launch.shared_bytes
+    held = occupancy(device, prod(launch.block), made.resources.registers, shared)
+    latency = Latencies(
+        device.memory_latency_cycles, device.shared_latency_cycles, device.other_latency_cycles
+    )
+    flying = in_flight(made.listing.instructions, run.trace, latency)
+    facts = facts_of(launch, made, run, held, flying, device)
+    model = model_time(facts, device)
+    found = _static(launch, made, held, shared) | counters(made.listing, run)
+    found |= {
+        "launch__waves_per_multiprocessor": model.waves,
+        "opweave__loads_in_flight_per_thread": float(flying.loads),
+        "opweave__bytes_in_flight_per_thread": float(flying.bytes),
+        "opweave__bytes_moved.sum": facts.moved_bytes,
+        "opweave__bytes_least.sum": facts.least_bytes,
+    }
+    lines = by_line(made.listing, run.issued)
+    return KernelProfile(
+        launch.name, arch, device.name, found, model, run.skipped, run.unknown, run.sampled,
+        run.blocks, lines, launch.source,
+    )  # fmt: skip
+
+
+def _static(launch: Launch, made: Compiled, held: Occupancy, shared: int) -> dict[str, float]:
+    """What the binary and the grid say without any execution."""
+    own = made.resources
+    names = {"registers": "registers", "shared memory": "shared_mem", "warps": "warps",
+             "blocks": "blocks"}  # fmt: skip
+    limits = {f"launch__occupancy_limit_{names[k]}": float(v) for k, v in held.limits.items()}
+    return {
+        "launch__grid_size": float(prod(launch.grid)),
+        "launch__block_size": float(prod(launch.block)),
+        "launch__registers_per_thread": float(own.registers),
+        "launch__shared_mem_per_block": float(shared),
+        "launch__stack_size": float(own.stack_bytes),
+        "opweave__spill_bytes_per_thread": float(own.spill_bytes),
+        **limits,
+        "sm__maximum_warps_per_active_cycle_pct": 100 * held.share,
+    }
+
+
+def facts_of(
+    launch: Launch, made: Compiled, run: Execution, held: Occupancy, flying: InFlight,
+    device: DeviceModel,
+) -> Facts:  # fmt: skip
+    """What the model asks."""
+    lines = by_line(made.listing, run.issued)
+    issued = by_pipe(made.listing, run.issued)
+    heaviest = {
+        pipe: max(((n, row.get(pipe, 0.0)) for n, row in lines.items()), key=lambda r: r[1])
+        for pipe, count in issued.items()
+        if count
+    }
+    moved, least = _bytes(launch, run, device)
+    far = [r for r in run.requests.values() if r.space == "global"]
+    near = [r for r in run.requests.values() if r.space == "shared"]
+    return Facts(
+        prod(launch.block), prod(launch.grid), launch.elements, issued, moved, least,
+        (sum(r.wavefronts for r in near), sum(r.least for r in near)),
+        (sum(r.sectors for r in far), sum(r.bytes for r in far) / SECTOR),
+        flying.loads, flying.bytes, flying.cycles, held.blocks, held.limiter, heaviest,
+    )  # fmt: skip
+
+
+def _bytes(launch: Launch, run: Execution, device: DeviceModel) -> tuple[float, float]:
+    """Bytes moved from and to the memory, and the least.
+
+    What several blocks read of an array is moved once where the cache holds all arrays, else once
+    a block: neighbours that share a line by chance of time are not known here.
+    """
+    touched = arrays_touched(run)
+    sizes = {n: min(once, launch.arrays.get(n) or once) for n, (_, once) in touched.items()}
+    least = float(sum(sizes.values()))
+    if least <= device.l2_bytes:
+        return least, least
+    return float(sum(max(sizes[n], each) for n, (each, _) in touched.items())), least

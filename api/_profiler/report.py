@@ -1,0 +1,117 @@
+"""What a profile says: counters by name, what the model makes of them, and the source beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from opweave.runtime.model.times import ModelTime
+from opweave.runtime.sass.execution import Skipped
+
+MARGIN = ("alu", "fma", "xu", "lsu", "branch")
+
+
+@dataclass(frozen=True)
+class KernelProfile:
+    """One launch of one kernel.
+
+    Attributes:
+        name, target, device: the kernel, its architecture, and the device that is described.
+        counters: by name; those that begin with ``opweave__`` have no name in Nsight Compute.
+        model: what a model of the device makes of them; nothing was measured.
+        skipped: branches that follow from data, behind which nothing is counted.
+        unknown: instructions that were to decide something, and are not understood.
+        sampled, blocks: blocks that were executed, and that the launch has.
+        lines: warp instructions by line of the source and by pipe.
+        source: CUDA C.
+    """
+
+    name: str
+    target: str
+    device: str
+    counters: Mapping[str, float]
+    model: ModelTime
+    skipped: tuple[Skipped, ...]
+    unknown: tuple[str, ...]
+    sampled: int
+    blocks: int
+    lines: Mapping[int, Mapping[str, float]] = field(repr=False)
+    source: str = field(repr=False)
+
+    def __str__(self) -> str:
+        wide = max(map(len, self.counters))
+        rows = [f"  {name:{wide}}  {number(value):>12}" for name, value in self.counters.items()]
+        return "\n".join([f"{self.name} for {self.target}", *rows, *self._model(), *self._notes()])
+
+    def _model(self) -> list[str]:
+        model = self.model
+        head = (
+            f"model of an {self.device}: {model.us:.3g} us, bound by {model.binds.name}, "
+            f"{100 * model.fraction:.0f} % of what its bytes allow; nothing was measured"
+        )
+        shown = [limit for limit in model.limits if limit.us > 0][:6]
+        wide = max((len(limit.name) for limit in shown), default=0)
+        rows = [f"  {x.name:{wide}}  {x.us:9.3g} us (model)  {x.sentence}" for x in shown]
+        return [head, *rows, f"next (model): {model.binds.mend}"]
+
+    def _notes(self) -> list[str]:
+        out = []
+        if self.sampled < self.blocks:
+            out.append(f"counted on {self.sampled} of {self.blocks} blocks, and scaled")
+        for one in self.skipped:
+            where = f"line {one.line}, " if one.line else ""
+            out.append(
+                f"not attributed: a branch on data ({where}{one.address:#06x}) that "
+                f"{one.warps:.0f} warps come to; {one.instructions} instructions behind it"
+            )
+        if self.unknown:
+            out.append(f"not understood: {', '.join(self.unknown)}")
+        return out
+
+    @property
+    def annotated(self) -> str:
+        """The source with warp instructions of each line in its margin, by pipe."""
+        head = "".join(f"{name:>9}" for name in MARGIN) + f"{'other':>9} |"
+        rows = [head]
+        for n, line in enumerate(self.source.splitlines(), 1):
+            found = self.lines.get(n, {})
+            rest = sum(v for k, v in found.items() if k not in MARGIN)
+            cells = [found.get(name, 0.0) for name in MARGIN] + [rest]
+            rows.append("".join(f"{number(c) if c else '':>9}" for c in cells) + f" | {line}")
+        return "\n".join(row.rstrip() for row in rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: names of counters are keys."""
+        model = asdict(self.model)
+        return {
+            "name": self.name, "target": self.target, "device": self.device,
+            "counters": dict(self.counters), "model": model,
+            "skipped": [asdict(s) for s in self.skipped], "unknown": list(self.unknown),
+            "sampled": self.sampled, "blocks": self.blocks,
+            "lines": {str(k): dict(v) for k, v in self.lines.items()},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProfileReport:
+    """The kernels of a call, in the order in which they start."""
+
+    kernels: Sequence[KernelProfile]
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.kernels))
+
+    @property
+    def us(self) -> float:
+        """Microseconds of all kernels, by the model."""
+        return sum(kernel.model.us for kernel in self.kernels)
+
+
+def number(value: float) -> str:
+    """A counter for people.
+
+    >>> number(2048.0), number(0.625), number(98304.5)
+    ('2048', '0.625', '98304')
+    """
+    return f"{value:.0f}" if value == int(value) or value >= 1000 else f"{value:.3g}"

@@ -1,0 +1,62 @@
+"""A CUDA source as a listing with lines, resources and parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from opweave.compiler.ir.device import KEPT_BYTES
+from opweave.opcodes.errors import ArgumentError
+from opweave.runtime.binaries import nvrtc
+from opweave.runtime.binaries.debuginfo import plain_name
+from opweave.runtime.binaries.disassembly import Resources, resources, sass_with_bits
+from opweave.runtime.sass.cubins import Parameters, parameters
+from opweave.runtime.sass.listing import Listing, parse
+from opweave.templates import TEMPLATES
+
+# Architectures whose resources count what the system keeps of shared memory.
+COUNT_KEPT = ("sm_90a", "sm_100")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled kernel, ready to be executed for its counts."""
+
+    listing: Listing
+    resources: Resources
+    parameters: Parameters
+    cubin: bytes
+
+    def shared_bytes(self, arch: str) -> int:
+        """Static shared memory of a block, without what the system keeps."""
+        found = self.resources.shared_bytes
+        return max(0, found - KEPT_BYTES) if arch in COUNT_KEPT else found
+
+
+def compiled(source: str, name: str, arch: str, *, fast: bool = False) -> Compiled:
+    """Compile a kernel with the lines of its source; the instructions are those without.
+
+    Raises:
+        CompileError: NVRTC refuses the source.
+        ArgumentError: the source has no such kernel.
+        NoCompilerError: NVRTC or the disassemblers are not installed.
+    """
+    options = nvrtc.options(fast=fast) | {"lineinfo": True}
+    cubin = nvrtc.compile_cuda(source, arch, options, TEMPLATES)
+    symbol = _symbol(cubin, name)
+    listing = parse(sass_with_bits(cubin), symbol)
+    return Compiled(listing, resources(cubin, symbol), parameters(cubin, symbol), cubin)
+
+
+def _symbol(cubin: bytes, name: str) -> str:
+    from elftools.elf.elffile import ELFFile
+
+    elf: Any = ELFFile(BytesIO(cubin))
+    sections = [section.name for section in elf.iter_sections()]
+    symbols = [s.removeprefix(".text.") for s in sections if s.startswith(".text.")]
+    found = [s for s in symbols if name in (s, plain_name(s))]
+    if not found:
+        names = ", ".join(map(plain_name, symbols)) or "none"
+        raise ArgumentError(f"the source has no kernel {name}: it has {names}")
+    return found[0]

@@ -1,0 +1,88 @@
+"""Counters of one launch, under the names that Nsight Compute has for them.
+
+What it has no name for is ours, and its name begins with ``opweave__``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from opweave.runtime.sass.accesses import ARRAY_SHIFT, SECTOR, Requests
+from opweave.runtime.sass.execution import Execution
+from opweave.runtime.sass.listing import Listing
+from opweave.runtime.sass.pipes import OTHER, PIPES, pipe_of
+
+# Our pipes by the names of Nsight Compute's documentation, "Pipelines".
+METRICS = {
+    "fma": "sm__inst_executed_pipe_fma.sum",
+    "fp16": "sm__inst_executed_pipe_fp16.sum",
+    "alu": "sm__inst_executed_pipe_alu.sum",
+    "xu": "sm__inst_executed_pipe_xu.sum",
+    "fp64": "sm__inst_executed_pipe_fp64.sum",
+    "tensor": "sm__inst_executed_pipe_tensor.sum",
+    "lsu": "sm__inst_executed_pipe_lsu.sum",
+    "uniform": "sm__inst_executed_pipe_uniform.sum",
+    "tex": "sm__inst_executed_pipe_tex.sum",
+    "branch": "sm__inst_executed_pipe_cbu.sum",
+    OTHER: "opweave__inst_executed_pipe_unknown.sum",
+}
+GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
+
+
+def by_pipe(listing: Listing, issued: Iterable[float]) -> dict[str, float]:
+    """Warp instructions by pipe."""
+    found: Counter[str] = Counter()
+    for one, times in zip(listing.instructions, issued, strict=True):
+        found[pipe_of(one)] += times  # type: ignore[assignment]
+    return {pipe: float(found[pipe]) for pipe in (*PIPES, OTHER)}
+
+
+def by_line(listing: Listing, issued: Iterable[float]) -> dict[int, dict[str, float]]:
+    """Warp instructions by line of the source and pipe."""
+    found: dict[int, Counter[str]] = {}
+    for one, times in zip(listing.instructions, issued, strict=True):
+        if times:
+            row = found.setdefault(one.line, Counter())
+            row[pipe_of(one)] += times  # type: ignore[assignment]
+    return {line: {k: float(v) for k, v in row.items()} for line, row in sorted(found.items())}
+
+
+def counters(listing: Listing, run: Execution) -> dict[str, float]:
+    """All that was counted, by name, as whole numbers where they are counts."""
+    found = {"smsp__inst_executed.sum": sum(run.issued)}
+    found |= {METRICS[pipe]: n for pipe, n in by_pipe(listing, run.issued).items()}
+    rows = list(run.requests.values())
+    for op, is_store in (("ld", False), ("st", True)):
+        mine = [r for r in rows if r.is_store == is_store]
+        far = [r for r in mine if r.space == "global"]
+        near = [r for r in mine if r.space == "shared"]
+        found[GLOBAL.format("requests", op)] = sum(r.requests for r in far)
+        found[GLOBAL.format("sectors", op)] = sum(r.sectors for r in far)
+        found[f"opweave__bytes_asked_mem_global_op_{op}.sum"] = sum(r.bytes for r in far)
+        waves = sum(r.wavefronts for r in near)
+        found[WAVEFRONTS.format(op)] = waves
+        found[CONFLICTS.format(op)] = waves - sum(r.least for r in near)
+    found["opweave__requests_with_addresses_from_data.sum"] = sum(r.unknown for r in rows)
+    found["opweave__inst_not_attributed.sum"] = sum(s.instructions * s.warps for s in run.skipped)
+    return {name: float(round(value)) for name, value in found.items()}
+
+
+def arrays_touched(run: Execution) -> dict[int, tuple[float, float]]:
+    """By array: bytes of sectors, each once a block, and each once; scaled to all blocks."""
+    out: dict[int, tuple[float, float]] = {}
+    rows: list[Requests] = [r for r in run.requests.values() if r.touched]
+    if not rows:
+        return out
+    both = np.unique(np.concatenate([part for r in rows for part in r.touched]))
+    arrays = (both & np.uint64(2**48 - 1)) >> np.uint64(ARRAY_SHIFT - 5)
+    scale = run.blocks / run.sampled
+    for number in np.unique(arrays):
+        mine = both[arrays == number]
+        once = np.unique(mine & np.uint64(2**48 - 1))
+        out[int(number)] = len(mine) * SECTOR * scale, len(once) * SECTOR * scale
+    return out

@@ -1,0 +1,70 @@
+"""Loads in flight and the time of one warp, from scheduling bits along the way that it took.
+
+A load is in flight from its issue to the first instruction that waits for its barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opweave.runtime.sass.accesses import width
+from opweave.runtime.sass.listing import NO_BARRIER, Instruction
+from opweave.runtime.sass.pipes import LOADS, pipe_of
+
+BARRIERS = 6
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Cycles until a result that a barrier guards is there."""
+
+    memory: float
+    shared: float
+    other: float
+
+
+@dataclass(frozen=True)
+class InFlight:
+    """What one warp has in flight at most, and how long it takes alone.
+
+    Attributes:
+        loads: of global memory, by a thread, before the first wait for one of them.
+        bytes: of these, a thread.
+        cycles: from its first instruction to its last, if no other warp is in its way.
+    """
+
+    loads: int
+    bytes: int
+    cycles: float
+
+
+def in_flight(
+    instructions: Sequence[Instruction], trace: Sequence[tuple[int, bool]], latency: Latencies
+) -> InFlight:
+    """Follow the trace of a warp."""
+    pending: list[list[Instruction]] = [[] for _ in range(BARRIERS)]
+    ready = [0.0] * BARRIERS
+    now, most, most_bytes = 0.0, 0, 0
+    for number, takes_part in trace:
+        one = instructions[number]
+        for barrier in range(BARRIERS):
+            if one.control.waits >> barrier & 1:
+                now = max(now, ready[barrier])
+                pending[barrier].clear()
+        barrier = one.control.written
+        if barrier != NO_BARRIER and barrier < BARRIERS and takes_part:
+            ready[barrier] = max(ready[barrier], now + _latency(one, latency))
+            if one.root in LOADS:
+                pending[barrier].append(one)
+        loads = [load for each in pending for load in each]
+        most = max(most, len(loads))
+        most_bytes = max(most_bytes, sum(map(width, loads)))
+        now += max(1, one.control.stall)
+    return InFlight(most, most_bytes, max(now, *ready))
+
+
+def _latency(one: Instruction, latency: Latencies) -> float:
+    if one.root in LOADS:
+        return latency.memory
+    return latency.shared if pipe_of(one) == "lsu" else latency.other
