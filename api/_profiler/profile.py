@@ -50,6 +50,7 @@ class Launch:
     arrays: dict[int, int]
     elements: int = 0
     fast: bool = False
+    counters: frozenset[int] = frozenset()
 
 
 def profile(fused: Any, *args: Any, target: str = "sm_90a", **kwargs: Any) -> ProfileReport:
@@ -77,7 +78,7 @@ def profile(fused: Any, *args: Any, target: str = "sm_90a", **kwargs: Any) -> Pr
 
 def _launch_of(seen: Noted, source: str, fast: bool) -> Launch:
     return Launch(source, seen.kernel.name, seen.grid, seen.block, seen.shared_bytes, seen.slots,
-                  seen.arrays, seen.elements, fast)  # fmt: skip
+                  seen.arrays, seen.elements, fast, seen.counters)  # fmt: skip
 
 
 def profile_source(
@@ -183,7 +184,7 @@ def profiled(
     """Execute one launch for its counts, and ask the model."""
     made = made or compiled(launch.source, launch.name, arch, fast=launch.fast)
     bank = constants(made.parameters, launch.slots, launch.grid, launch.block)
-    run = execute(made.listing, Launched(launch.grid, launch.block, bank))
+    run = execute(made.listing, Launched(launch.grid, launch.block, bank, launch.counters))
     shared = made.shared_bytes(arch) + launch.shared_bytes
     held = occupancy(device, prod(launch.block), made.resources.registers, shared)
     latency = Latencies(
@@ -203,7 +204,7 @@ def profiled(
     lines = by_line(made.listing, run.issued)
     return KernelProfile(
         launch.name, arch, device.name, found, model, run.skipped, run.unknown, run.sampled,
-        run.blocks, lines, launch.source,
+        run.blocks, run.in_order, lines, launch.source,
     )  # fmt: skip
 
 

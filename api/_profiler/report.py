@@ -23,6 +23,7 @@ class KernelProfile:
         skipped: branches that follow from data, behind which nothing is counted.
         unknown: instructions that were to decide something, and are not understood.
         sampled, blocks: blocks that were executed, and that the launch has.
+        in_order: blocks drew numbers from a counter: here in the order of their own numbers.
         lines: warp instructions by line of the source and by pipe.
         source: CUDA C.
     """
@@ -36,6 +37,7 @@ class KernelProfile:
     unknown: tuple[str, ...]
     sampled: int
     blocks: int
+    in_order: bool
     lines: Mapping[int, Mapping[str, float]] = field(repr=False)
     source: str = field(repr=False)
 
@@ -59,11 +61,18 @@ class KernelProfile:
         out = []
         if self.sampled < self.blocks:
             out.append(f"counted on {self.sampled} of {self.blocks} blocks, and scaled")
-        for one in self.skipped:
-            where = f"line {one.line}, " if one.line else ""
+        if self.in_order:
+            out.append("blocks draw numbers from a counter: here in the order of their own numbers")
+        if hidden := self.counters["opweave__requests_with_addresses_from_data.sum"]:
+            out.append(f"{hidden:.0f} requests have addresses that follow from data: their sectors, "
+                       "wavefronts and bytes are counted nowhere")  # fmt: skip
+        for line in sorted({one.line for one in self.skipped}):
+            rows = [one for one in self.skipped if one.line == line]
+            where = f"line {line}" if line else f"{rows[0].address:#06x}"
+            ways = f"{len(rows)} branches" if len(rows) > 1 else "a branch"
             out.append(
-                f"not attributed: a branch on data ({where}{one.address:#06x}) that "
-                f"{one.warps:.0f} warps come to; {one.instructions} instructions behind it"
+                f"not attributed, at {where}: {ways} on data, which {rows[0].warps:.0f} warps come "
+                f"to; up to {sum(r.instructions for r in rows)} instructions behind, counted nowhere"
             )
         if self.unknown:
             out.append(f"not understood: {', '.join(self.unknown)}")
@@ -88,7 +97,7 @@ class KernelProfile:
             "name": self.name, "target": self.target, "device": self.device,
             "counters": dict(self.counters), "model": model,
             "skipped": [asdict(s) for s in self.skipped], "unknown": list(self.unknown),
-            "sampled": self.sampled, "blocks": self.blocks,
+            "sampled": self.sampled, "blocks": self.blocks, "in_order": self.in_order,
             "lines": {str(k): dict(v) for k, v in self.lines.items()},
         }  # fmt: skip
 

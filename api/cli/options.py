@@ -15,6 +15,7 @@ examples:
   opweave inspect app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4
   opweave explain app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target host
   opweave sanitize kernel.cu --kernel sum --grid 4 --block 256 --arg "f32[1024]=random"
+  opweave profile app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target H200
   opweave ops sum
   opweave cache prune --older-than 30d
   opweave demo --out demo
@@ -54,6 +55,17 @@ examples:
   opweave sanitize app.py:softmax --arg "f32[64,1000]" --schedules 4
 
 exit status: 0 nothing found, 1 findings, 2 it could not be checked
+"""
+PROFILE = """\
+FILE.py:FUNCTION, or a CUDA file such as kernel.cu with --kernel, --grid and --block
+
+examples:
+  opweave profile app.py:softmax --arg "f32[4096,1000]" --target A100
+  opweave profile app.py:softmax --arg "f32[4096,1000]" --source
+  opweave profile kernel.cu --kernel copy --grid 1024 --block 256 --arg "f32[262144]" \\
+    --arg "f32[262144]" --json
+
+Counts follow from the binary and the launch, times from a model of a device: nothing is measured.
 """
 OPS = """\
 examples:
@@ -123,11 +135,14 @@ FUNCTION: tuple[Option, ...] = (
     _flag("--unfused", "every operator a kernel of its own"),
     JSON,
 )  # fmt: skip
-OF_FILES: tuple[Option, ...] = (
+LAUNCH: tuple[Option, ...] = (
     _value("--kernel", "NAME", "of a .cu file: the __global__ function to launch"),
     _value("--grid", "X[,Y[,Z]]", "of a .cu file: blocks"),
     _value("--block", "X[,Y[,Z]]", "of a .cu file: threads of a block"),
     _value("--shared", "BYTES", "of a .cu file: dynamic shared memory (default: 0)"),
+)
+OF_FILES: tuple[Option, ...] = (
+    *LAUNCH,
     _value("--schedules", "N", "orders of threads and blocks to run (default: 8)", type=int,
            default=8),
 )  # fmt: skip
@@ -167,6 +182,11 @@ COMMANDS = (
             (*FUNCTION, _flag("--full", "all lines, of any length")), ARGUMENTS + "\n" + EXPLAIN),
     Command("sanitize", "look for races, bad barriers, bad accesses in a function's kernels or a "
             ".cu file", "sanitizing:run", (*FUNCTION, *OF_FILES), SANITIZE),
+    Command("profile", "count what a function's kernels or a .cu file do on a GPU, and model their "
+            "time; no GPU is needed", "profiling:run",
+            (*FUNCTION, *LAUNCH,
+             _flag("--source", "the source with warp instructions of each line in its margin")),
+            ARGUMENTS + "\n" + PROFILE),
     Command("ops", "list all operators, or print the op-codes and dtypes of one",
             "operators:ops", (_value("name", "NAME", "of an operator, such as hypot", nargs="?"),
                               JSON), OPS),

@@ -129,9 +129,9 @@ def of_file(options: Namespace) -> SanitizerReport:
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{options.function} cannot be read: {error}") from None
     report = sanitize_source(
-        source, options.kernel, _extents("--grid", options.grid),
-        _extents("--block", options.block), [value(text) for text in options.arguments],
-        _number("--shared", options.shared or "0"), options.schedules,
+        source, options.kernel, extents_of("--grid", options.grid),
+        extents_of("--block", options.block), [value(text) for text in options.arguments],
+        number_of("--shared", options.shared or "0"), options.schedules,
     )  # fmt: skip
     return replace(report, findings=[_of_options(f) for f in report.findings])
 
@@ -189,11 +189,11 @@ def contents(fill: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         raise RequestError(f"={fill}: expected {known} or a number behind an array") from None
 
 
-def _extents(option: str, text: str) -> tuple[int, ...]:
-    return tuple(_number(option, part) for part in text.split(","))
+def extents_of(option: str, text: str) -> tuple[int, ...]:
+    return tuple(number_of(option, part) for part in text.split(","))
 
 
-def _number(option: str, text: str) -> int:
+def number_of(option: str, text: str) -> int:
     if not text.strip().isascii() or not text.strip().isdigit():
         raise RequestError(f"{option} {text!r}: expected numbers such as 256 or 16,16")
     return int(text)

@@ -23,7 +23,9 @@ from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import PT, UNIFORM, UPT, Instruction, Listing
 from opweave.runtime.sass.machine import RUNNING, WARP, Array, Launched, Machine
 from opweave.runtime.sass.moves import SEMANTICS
+from opweave.runtime.sass.pipes import computes_data
 from opweave.runtime.sass.slices import PREDICATES, deciding, written
+from opweave.runtime.sass.stored import SharedMemory, draw, is_ticket
 
 MOST_LANES = 8192
 MOST_STEPS = 2_000_000
@@ -57,6 +59,7 @@ class Execution:
         skipped: what could not be attributed.
         unknown: instructions that the tables do not know, and that were to decide something.
         sampled, blocks: blocks that were executed, of all.
+        in_order: blocks drew numbers from a counter, in the order of their own.
         trace: (number, whether any lane takes part) of what one warp executed, in order.
     """
 
@@ -66,6 +69,7 @@ class Execution:
     unknown: tuple[str, ...]
     sampled: int
     blocks: int
+    in_order: bool = False
     trace: tuple[tuple[int, bool], ...] = ()
 
 
@@ -100,6 +104,7 @@ class Executor:
         # the first warp of a block in the middle, as the bulk of them does
         first = len(blocks) // 2 * launched.warps * WARP
         self.watched = slice(first, first + WARP)
+        self.drawn: set[int] = set()
         self.trace: list[tuple[int, bool]] = []
 
     def run(self) -> Execution:
@@ -125,7 +130,7 @@ class Executor:
         return Execution(
             tuple(self.issued), self.requests, tuple(self.skipped.values()),
             tuple(sorted(self.unknown)), len(self.machine.blocks), self.launched.blocks,
-            tuple(self.trace),
+            bool(self.drawn), tuple(self.trace),
         )  # fmt: skip
 
     def _block(self, leader: int, active: Array) -> None:
@@ -182,6 +187,8 @@ class Executor:
 
     def _data(self, one: Instruction, names: list[int], active: Array) -> None:
         lanes, maybe = self.guarded(one, active)
+        if not computes_data(one):
+            self.unknown.add(one.opcode)
         self.machine.forget(names, lanes | maybe, PREDICATES)
 
     def _memory(self, n: int, one: Instruction, active: Array) -> None:
@@ -193,7 +200,22 @@ class Executor:
             count(m, one, lanes, self.requests[n])
         if maybe.any():
             self.requests[n].unknown += float(m.weights[m.warps(maybe)].sum())
-        m.forget(written(one), lanes | maybe, PREDICATES)
+        if one.root == "STS" and self._keeps:
+            self.shared.store(one, lanes | maybe)
+        elif one.root == "LDS" and self.needed.intersection(written(one)) and not maybe.any():
+            self.shared.load(one, lanes)
+        elif not (is_ticket(one) and not maybe.any() and draw(m, one, lanes, self.drawn)):
+            m.forget(written(one), lanes | maybe, PREDICATES)
+
+    @cached_property
+    def shared(self) -> SharedMemory:
+        return SharedMemory(self.machine)
+
+    @cached_property
+    def _keeps(self) -> bool:
+        """Something that decides comes out of shared memory."""
+        loads = (one for one in self.instructions if one.root == "LDS")
+        return any(self.needed.intersection(written(one)) for one in loads)
 
     def guarded(self, one: Instruction, active: Array) -> tuple[Array, Array]:
         """The lanes whose guard holds, and those of which nobody knows."""

@@ -29,6 +29,7 @@ class Noted:
     Attributes:
         slots: the parameters' bytes; an array's address begins at its number << 36.
         arrays: bytes of each array, by its number.
+        counters: numbers of the arrays that are zero before the launch.
         elements: results of the launch, or steps where it reduces.
     """
 
@@ -38,6 +39,7 @@ class Noted:
     shared_bytes: int
     slots: tuple[bytes, ...]
     arrays: dict[int, int]
+    counters: frozenset[int]
     elements: int
 
 
@@ -70,7 +72,7 @@ class NotingExecutor(HostExecutor):
             sizes = placed(kernel, made, arrays)
             self.seen.append(Noted(
                 kernel, kernel.grid(extents), kernel.block, kernel.dynamic_bytes(extents),
-                tuple(made), sizes, batch * rows * cols,
+                tuple(made), sizes, _counters(kernel, made), batch * rows * cols,
             ))  # fmt: skip
 
         return launch
@@ -95,6 +97,12 @@ def placed(kernel: Kernel, slots: list[bytes], arrays: Sequence[Any]) -> dict[in
         sizes[number] = 0 if root is None else root.nbytes
         slots[slot] = ((number << ARRAY_SHIFT) + address - start).to_bytes(8, "little")
     return sizes
+
+
+def _counters(kernel: Kernel, slots: Sequence[bytes]) -> frozenset[int]:
+    """Numbers of the arrays in which blocks count."""
+    named = [n for n, param in enumerate(kernel.params) if param.kind == "counter"]
+    return frozenset(int.from_bytes(slots[n], "little") >> ARRAY_SHIFT for n in named)
 
 
 def _root(array: Any) -> Any:

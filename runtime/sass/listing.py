@@ -134,7 +134,8 @@ def _suffixes(text: str) -> tuple[str, ...]:
 def _address(text: str) -> tuple[int, tuple[Operand, ...]]:
     """The offset and the registers of ``R2.64+UR4+0x10``."""
     parts = [operand(p) for p in re.sub(r"\+-", "+-", text).split("+") if p]
-    return sum(p.value for p in parts if p.kind == "i"), tuple(p for p in parts if p.kind != "i")
+    registers = tuple(p for p in parts if p.kind != "i" and p.index not in (RZ, UNIFORM + RZ))
+    return sum(p.value for p in parts if p.kind == "i"), registers
 
 
 def instruction(address: int, text: str, upper: int, line: int = 0) -> Instruction:

@@ -26,12 +26,14 @@ class Launched:
 
     Attributes:
         grid, block: extents.
-        constants: constant bank 0 from its first byte; None for a word that nobody knows.
+        constants: words of constant bank 0 by their offset; others nobody knows.
+        counters: numbers of arrays that are zero before the launch, for blocks to count in.
     """
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     constants: Mapping[int, int]
+    counters: frozenset[int] = frozenset()
 
     @property
     def blocks(self) -> int:

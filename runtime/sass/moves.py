@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.runtime.sass.integers import INTEGERS, Row, sources, valued
+from opweave.runtime.sass.integers import INTEGERS, Row, signed, sources, valued
 from opweave.runtime.sass.listing import Instruction, Operand
 from opweave.runtime.sass.machine import U32, U64, WARP, Array, Machine
 from opweave.runtime.sass.slices import result_registers
@@ -15,6 +15,12 @@ from opweave.runtime.sass.slices import result_registers
 def _move(m: Machine, one: Instruction, active: Array) -> None:
     value, known = valued(m, one.operands[1])
     m.set(one.operands[0].index, value, known, active)
+
+
+def _absolute(m: Machine, one: Instruction, active: Array) -> None:
+    value, known = m.value(one.operands[1])
+    found = np.abs(signed(value)).astype(U32)
+    m.set(one.operands[0].index, found, known, active)
 
 
 def _special(m: Machine, one: Instruction, active: Array) -> None:
@@ -133,7 +139,8 @@ def _to_float(m: Machine, one: Instruction, active: Array) -> None:
     """I2F: rounded upwards for RP, else to nearest."""
     value, known = valued(m, one.operands[-1])
     plain = set(one.modifiers) <= {"U32", "RP"}
-    exact = np.asarray(value, U32).astype(np.float64)
+    is_unsigned = "U32" in one.modifiers
+    exact = (np.asarray(value, U32) if is_unsigned else signed(value)).astype(np.float64)
     found = exact.astype(np.float32)
     if "RP" in one.modifiers:
         found = np.where(found < exact, np.nextafter(found, np.float32(np.inf)), found)
@@ -172,6 +179,7 @@ def _packed_constant(m: Machine, one: Instruction, active: Array) -> None:
 SEMANTICS: dict[str, Row] = {
     **INTEGERS,
     "MOV": _move, "UMOV": _move, "MOV32I": _move,
+    "IABS": _absolute, "UIABS": _absolute,
     "S2R": _special, "S2UR": _special, "CS2R": _special,
     "LDC": _constant, "ULDC": _constant, "LDCU": _constant,
     "PRMT": _permute, "UPRMT": _permute,

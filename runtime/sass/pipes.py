@@ -39,3 +39,8 @@ def pipe_of(one: Instruction) -> str:
     if one.root in ("HFMA2", "IMAD") and "MOV" not in one.modifiers and "MMA" in one.modifiers:
         return "fma"  # HFMA2.MMA: a move of constants that ptxas balances onto this pipe
     return PIPE.get(one.root, OTHER)
+
+
+def computes_data(one: Instruction) -> bool:
+    """It computes floats, or reads memory: what follows from it is data, not control."""
+    return one.root[0] in "FHD" or pipe_of(one) in ("fp16", "fp64", "xu", "tensor", "lsu", "tex")

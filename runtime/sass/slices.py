@@ -114,10 +114,13 @@ def deciding(instructions: Iterable[Instruction]) -> set[int]:
             needed.update(r for o in one.operands for r in of_address(o))
             if one.guard:
                 needed.add(PREDICATES + one.guard.index)
-    size = -1
-    while size != len(needed):
-        size = len(needed)
-        for writes, reads, _ in rows:
+    before, keeps = (-1, False), False
+    while before != (len(needed), keeps):
+        before = len(needed), keeps
+        for writes, reads, one in rows:
             if needed.intersection(writes):
+                needed.update(reads)
+                keeps = keeps or one.root == "LDS"
+            elif keeps and one.root == "STS":
                 needed.update(reads)
     return needed

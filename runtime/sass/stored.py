@@ -1,0 +1,93 @@
+"""Integers that a block keeps in shared memory, and tickets that it draws from a counter.
+
+Kernels whose blocks work together draw a number from a counter in global memory, keep it in shared
+memory, and branch on it.  A counter that is zero before the launch gives them in the order in which
+blocks come; here that is the order of their numbers, one of those that a GPU may take.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opweave.runtime.sass.accesses import ARRAY_SHIFT, address, width
+from opweave.runtime.sass.listing import Instruction
+from opweave.runtime.sass.machine import U32, U64, Array, Machine
+
+MOST_SHARED = 232 * 1024
+
+
+class SharedMemory:
+    """The shared memory of the sampled blocks, byte by byte, and which bytes are known."""
+
+    def __init__(self, machine: Machine):
+        shape = len(machine.blocks), MOST_SHARED
+        self.machine = machine
+        self.bytes, self.known = np.zeros(shape, np.uint8), np.zeros(shape, bool)
+
+    def store(self, one: Instruction, lanes: Array) -> None:
+        """STS: what registers hold; a store to nobody knows where makes all unknown."""
+        m = self.machine
+        where, known = address(m, one)
+        outside = lanes & (~known | (where >= MOST_SHARED - 16))
+        self.known[np.unique(m.block_of[outside])] = False
+        lanes = lanes & known & (where < MOST_SHARED - 16)
+        at, block = where[lanes].astype(np.int64), m.block_of[lanes]
+        source = one.operands[-1]
+        for n in range(width(one)):
+            row = source.index + n // 4 if source.index != 255 else 255
+            self.bytes[block, at + n] = m.registers[row][lanes] >> U32(8 * (n % 4)) & U32(255)
+            self.known[block, at + n] = m.known[row][lanes]
+
+    def load(self, one: Instruction, lanes: Array) -> None:
+        """LDS: into the register and those behind it."""
+        m = self.machine
+        where, known = address(m, one)
+        inside = known & (where < MOST_SHARED - 16)
+        at = np.where(inside, where, U64(0)).astype(np.int64)
+        nbytes, target = width(one), one.operands[0].index
+        for first in range(0, nbytes, 4):
+            word: Any = np.zeros(m.lanes, U32)
+            sure = inside
+            for n in range(first, min(first + 4, nbytes)):
+                word = word | self.bytes[m.block_of, at + n].astype(U32) << U32(8 * (n % 4))
+                sure = sure & self.known[m.block_of, at + n]
+            is_signed = {"S8", "S16"} & set(one.modifiers)
+            m.set(target + first // 4, word, sure & (not is_signed), lanes)
+
+
+def is_ticket(one: Instruction) -> bool:
+    """It adds to a counter, and keeps what the counter held."""
+    kept = one.root in ("ATOMG", "ATOM") and "ADD" in one.modifiers and len(one.operands) == 4
+    return kept and one.operands[1].kind == "r" and one.operands[3].kind == "r"
+
+
+def draw(m: Machine, one: Instruction, lanes: Array, drawn: set[int]) -> bool:
+    """Give each block its ticket; False where it does not draw just one from a counter of its own.
+
+    Blocks along x share a counter, those along y and z have others.
+
+    Args:
+        drawn: addresses from which another instruction has drawn, which this adds to.
+    """
+    where, known = address(m, one)
+    step, is_known = m.value(one.operands[3])
+    numbers, block = where[lanes], m.block_of[lanes]
+    arrays = set((numbers >> U64(ARRAY_SHIFT)).tolist())
+    alone = len(np.unique(block)) == len(block)
+    if not (alone and known[lanes].all() and np.broadcast_to(is_known, m.lanes)[lanes].all()):
+        return False
+    if not arrays <= m.launched.counters or drawn.intersection(numbers.tolist()):
+        return False
+    columns = m.blocks[block] % m.launched.grid[0]
+    rows = m.blocks[block] // m.launched.grid[0]
+    if len(set(zip(rows.tolist(), numbers.tolist(), strict=True))) != len(np.unique(rows)):
+        return False
+    if len(np.unique(numbers)) != len(np.unique(rows)):
+        return False
+    drawn.update(numbers.tolist())
+    value = np.zeros(m.lanes, U32)
+    value[lanes] = columns.astype(U32) * np.broadcast_to(step, m.lanes)[lanes]
+    m.set(one.operands[1].index, value, True, lanes)
+    return True

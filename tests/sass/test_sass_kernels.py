@@ -1,0 +1,186 @@
+"""Counts of kernels that a compiler made, held to what their sources say."""
+
+import re
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.runtime.binaries.disassembly import sass_with_bits
+from opweave.runtime.sass.compiled import compiled
+from opweave.runtime.sass.listing import parse
+from opweave.runtime.sass.pipes import OTHER, pipe_of
+
+pytestmark = pytest.mark.nvrtc
+TARGETS = ("sm_75", "sm_80", "sm_90a", "sm_100")
+LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+STORES = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
+WAVES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
+NOT_COUNTED = "opweave__inst_not_attributed_at_most.sum"
+
+
+def f32(*shape):
+    return np.zeros(shape, np.float32)
+
+
+@ow.fuse
+def polynomial(x, y):
+    return ((x * y + x) * 2 - y) * x + 1
+
+
+@ow.fuse
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@ow.fuse
+def total(x):
+    return x.sum()
+
+
+@ow.fuse
+def product(x, y):
+    return x @ y
+
+
+@ow.fuse
+def scan(x):
+    return np.cumsum(x)
+
+
+# Sectors of 32 bytes that are read and written, where each array is read and written once.
+ONCE = [
+    (polynomial, (f32(1 << 16), f32(1 << 16)), 2 << 16 >> 3, 1 << 16 >> 3),
+    (polynomial, (f32(1000), f32(1000)), 250, 125),
+    (polynomial, (f32(1), f32(1)), 2, 1),
+    (softmax, (f32(32, 1024),), 32 * 1024 >> 3, 32 * 1024 >> 3),
+    (softmax, (f32(3, 64),), 3 * 64 >> 3, 3 * 64 >> 3),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("function", "args", "loads", "stores"), ONCE)
+def test_a_kernel_that_reads_once_asks_for_each_sector_once(target, function, args, loads, stores):
+    (kernel,) = ow.profile(function, *args, target=target).kernels
+
+    assert kernel.counters[LOADS] == loads
+    assert kernel.counters[STORES] == stores
+    assert not kernel.unknown
+    assert kernel.counters["opweave__requests_with_addresses_from_data.sum"] == 0
+    assert kernel.counters["opweave__inst_executed_pipe_unknown.sum"] == 0
+    assert kernel.counters["opweave__bytes_least.sum"] <= 32 * (loads + stores)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_blocks_that_count_themselves_are_followed_to_the_end(target):
+    report = ow.profile(total, f32(1 << 16), target=target)
+
+    assert all(k.in_order and not k.skipped and not k.unknown for k in report.kernels)
+    assert report.kernels[0].counters[LOADS] >= 1 << 16 >> 3
+
+
+@pytest.mark.parametrize("target", ("sm_80", "sm_90a"))
+def test_multiplications_of_a_product_are_all_there(target):
+    (kernel,) = ow.profile(product, f32(64, 48), f32(48, 80), target=target).kernels
+
+    # a product is a multiplication and an addition, without fast=True
+    least = 2 * 64 * 48 * 80 / 32
+    assert kernel.counters["sm__inst_executed_pipe_fma.sum"] >= least
+    assert kernel.counters[NOT_COUNTED] == 0
+
+
+def test_what_the_table_of_gpu_kernels_has_for_softmax_and_maps():
+    # read off the disassembly by hand, before there was a profile: 14 and 48 an element
+    for function, args, expected in ((polynomial, (f32(1 << 16), f32(1 << 16)), 12), (softmax, (f32(64, 1024),), 48)):
+        (kernel,) = ow.profile(function, *args).kernels
+        found = kernel.counters["smsp__inst_executed.sum"] * 32 / args[0].size
+        assert abs(found - expected) < 2, found
+
+
+SOURCE = r"""
+extern "C" __global__ void loop(float* x, int trips) {
+    float v = x[threadIdx.x];
+    #pragma unroll 1
+    for (int i = 0; i < trips; ++i) v = v * v + 1.0f;
+    x[threadIdx.x] = v;
+}
+extern "C" __global__ void copy(const float* x, float* y, int stride, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = x[(unsigned)(i * stride) % n + (unsigned)(i * stride) / n];
+}
+extern "C" __global__ void turn(const float* x, float* y, int pitch) {
+    __shared__ float tile[32 * 33];
+    int row = threadIdx.y, col = threadIdx.x;
+    tile[row * pitch + col] = x[row * 32 + col];
+    __syncthreads();
+    y[row * 32 + col] = tile[col * pitch + row];
+}
+extern "C" __global__ void gather(const float* x, const int* at, float* y) {
+    y[threadIdx.x] = x[at[threadIdx.x]];
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("trips", [0, 1, 9])
+def test_a_loop_runs_its_trips(target, trips):
+    (kernel,) = ow.profile_source(SOURCE, "loop", 1, 64, [f32(64), trips], target=target).kernels
+
+    (line,) = (n for n, text in enumerate(SOURCE.splitlines(), 1) if "trips; ++i" in text)
+    assert kernel.lines.get(line, {}).get("fma", 0) in (2 * trips, 4 * trips)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("stride", "each"), [(1, 4), (2, 8), (8, 32), (32, 32)])
+def test_coalescing(target, stride, each):
+    args = [f32(1 << 14), f32(1 << 14), stride, 1 << 14]
+    (kernel,) = ow.profile_source(SOURCE, "copy", 64, 256, args, target=target).kernels
+
+    assert kernel.counters[LOADS] == 512 * each
+    assert kernel.counters[STORES] == 512 * 4
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("pitch", "conflicts"), [(32, 31 * 32), (33, 0)])
+def test_bank_conflicts(target, pitch, conflicts):
+    args = [f32(1024), f32(1024), pitch]
+    (kernel,) = ow.profile_source(SOURCE, "turn", 1, (32, 32), args, target=target).kernels
+
+    assert kernel.counters[CONFLICTS] == conflicts
+    assert kernel.counters[WAVES] == 32 + conflicts
+
+
+def test_addresses_that_follow_from_data_are_named():
+    args = [f32(64), np.zeros(64, np.int32), f32(64)]
+    report = ow.profile_source(SOURCE, "gather", 1, 64, args)
+
+    assert report.kernels[0].counters["opweave__requests_with_addresses_from_data.sum"] == 2
+    assert "2 requests have addresses that follow from data" in str(report)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("function", [polynomial, softmax, total, scan, product])
+def test_lines_change_no_instruction_and_no_pipe_is_unknown(target, function):
+    args = (f32(64, 64),) * (2 if function in (polynomial, product) else 1)
+    program = function.lower(*args, target=target)
+    for kernel in program.kernels:
+        made = compiled(kernel.source, kernel.name, target)
+        plain = parse(sass_with_bits(kernel.binary.payload), kernel.name)
+        assert [(i.text, i.control) for i in made.listing.instructions] == [
+            (i.text, i.control) for i in plain.instructions
+        ]
+        assert OTHER not in set(map(pipe_of, made.listing.instructions))
+        assert made.resources == kernel.resources
+
+
+def test_a_sample_stands_for_all_blocks(monkeypatch):
+    args = f32(1 << 18), f32(1 << 18)
+    sampled = ow.profile(polynomial, *args).kernels[0]
+    monkeypatch.setattr("opweave.runtime.sass.execution.MOST_LANES", 1 << 20)
+    whole = ow.profile(polynomial, *args).kernels[0]
+
+    assert sampled.sampled < sampled.blocks == whole.sampled
+    assert sampled.counters == whole.counters
+    assert re.search("counted on 32 of 64 blocks", str(sampled))
