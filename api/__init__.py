@@ -32,7 +32,8 @@ if _TYPE_CHECKING:
     from opweave._lists.oplist import kernel
     from opweave._lists.schedule import schedule
     from opweave._lists.structure import structural
-    from opweave._profiler.profile import profile, profile_source
+    from opweave._profiler.handwritten import profile_source
+    from opweave._profiler.profile import profile
     from opweave._programs.program import Program
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
@@ -70,7 +71,7 @@ _LAZY = {
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "opcodes.defines": "toggle",
         "_sanitizer": "sanitize sanitize_source uninitialised",
-        "_profiler.profile": "profile profile_source",
+        "_profiler.profile": "profile", "_profiler.handwritten": "profile_source",
         "opcodes.operators.own_reductions": "reduction scan",
         "opcodes.operators.own_products": "product",
     }.items()

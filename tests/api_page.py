@@ -19,6 +19,7 @@ from opweave._functions.repeated import Repeated
 from opweave._graphs.runner import Runner
 from opweave._lists.oplist import OpcodeKernel
 from opweave._lists.schedule import ListSchedule
+from opweave._profiler.report import KernelProfile, ProfileReport
 from opweave._programs.bisect import Bisection
 from opweave._programs.explain import Explanation
 from opweave._programs.kernel_view import KernelView
@@ -55,6 +56,8 @@ CHAPTERS: dict[str, dict[str, Any]] = {
     "Check any CUDA kernel": {"ow.sanitize": ow.sanitize, "ow.sanitize_source": ow.sanitize_source,
                               "ow.uninitialised": ow.uninitialised,
                               "SanitizerReport": _sanitizer.SanitizerReport},
+    "Profile": {"ow.profile": ow.profile, "ow.profile_source": ow.profile_source,
+                "ProfileReport": ProfileReport, "KernelProfile": KernelProfile},
     "Graphs": {"ow.Graph": ow.Graph, "Runner": Runner},
     "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda,
                               "ow.toggle": ow.toggle, "ow.reduction": ow.reduction, "ow.scan": ow.scan,
@@ -69,7 +72,7 @@ MEMBERS = {
     "ow.Fused": "lower explain check bisect reference with_toggles unfused traces clear_cache",
     "ow.Program": "target kernels source graph verify check bisect reference compile bounds explain",
     "Kernel": "name source flat opcodes toggles sass ptx resources registers shared_bytes spill_bytes "
-    "insert replace remove raw_kernel check reference",
+    "insert replace remove raw_kernel check profile reference",
     "RawKernel": "lower check explain",
     "Standalone": "load",
     "Operator": "with_opcodes",

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from opweave._profiler.report import KernelProfile, ProfileReport
 from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device, device_for
 from opweave.opcodes.errors import ArgumentError, ToggleError
@@ -21,7 +19,7 @@ from opweave.runtime.model.device import DeviceModel, described
 from opweave.runtime.model.facts import Facts
 from opweave.runtime.model.occupancy import Occupancy, occupancy
 from opweave.runtime.model.times import model_time
-from opweave.runtime.sass.accesses import ARRAY_SHIFT, SECTOR
+from opweave.runtime.sass.accesses import SECTOR
 from opweave.runtime.sass.compiled import Compiled, compiled
 from opweave.runtime.sass.counters import arrays_touched, by_line, by_pipe, counters
 from opweave.runtime.sass.cubins import constants
@@ -67,7 +65,7 @@ def profile(fused: Any, *args: Any, target: str = "sm_90a", **kwargs: Any) -> Pr
         NoCompilerError: NVRTC or the disassemblers are not installed.
     """
     program = _lowered(fused, args, kwargs, target)
-    device = _model_of(program.target, target)
+    device = model_of(program.target, target)
     executor = NotingExecutor()
     program.run_by(executor, program.arguments(args, kwargs))
     sources = dict(zip(map(id, program.lowered.kernels), program.lowered.sources, strict=True))
@@ -81,76 +79,7 @@ def _launch_of(seen: Noted, source: str, fast: bool) -> Launch:
                   seen.arrays, seen.elements, fast, seen.counters)  # fmt: skip
 
 
-def profile_source(
-    source: str, kernel: str, grid: int | Sequence[int], block: int | Sequence[int],
-    args: Sequence[Any], shared_bytes: int = 0, target: str = "sm_90a",
-) -> ProfileReport:  # fmt: skip
-    """Count what a hand-written CUDA kernel does, and model its time; no GPU is needed.
-
-    Args:
-        source: CUDA C++ with the kernel in it, as NVRTC takes it.
-        kernel: name of the ``__global__`` function.
-        grid, block: extents, as a number or up to three.
-        args: in the order of the parameters: NumPy arrays, NumPy scalars, or Python numbers,
-            which take the size of the parameter.
-        shared_bytes: dynamic shared memory of a block.
-        target: an architecture or a device.
-
-    Raises:
-        CompileError: NVRTC refuses the source.
-        ArgumentError: arguments that do not fit the kernel, or the source has no such kernel.
-        LaunchError: the kernel does not end.
-    """
-    arch = device_for(target).arch
-    device = _model_of(arch, target)
-    made = compiled(source, kernel, arch)
-    slots, arrays = _bound(made, kernel, args)
-    launch = Launch(source, kernel, _three(grid), _three(block), shared_bytes, slots, arrays)
-    return ProfileReport((profiled(launch, arch, device, made),))
-
-
-def _bound(
-    made: Compiled, kernel: str, args: Sequence[Any]
-) -> tuple[list[bytes], dict[int, int]]:
-    """Arguments as bytes, arrays by number."""
-    places = made.parameters.places
-    if len(args) != len(places):
-        raise ArgumentError(f"{kernel} takes {len(places)} arguments: found {len(args)}")
-    slots: list[bytes] = []
-    arrays: dict[int, int] = {}
-    for number, (value, (_, nbytes)) in enumerate(zip(args, places, strict=True), 1):
-        if isinstance(value, np.ndarray):
-            slot = (number << ARRAY_SHIFT).to_bytes(8, "little")
-            arrays[number] = value.nbytes
-        else:
-            slot = _scalar(value, nbytes)
-        if len(slot) != nbytes:
-            raise ArgumentError(
-                f"{kernel}: argument {number - 1} has {nbytes} bytes, found {len(slot)}"
-            )
-        slots.append(slot)
-    return slots, arrays
-
-
-def _scalar(value: Any, nbytes: int) -> bytes:
-    if isinstance(value, np.generic):
-        return value.tobytes()
-    if isinstance(value, int):
-        return int(value).to_bytes(nbytes, "little", signed=value < 0)
-    if isinstance(value, float) and nbytes in (2, 4, 8):
-        return np.dtype(f"f{nbytes}").type(value).tobytes()
-    raise ArgumentError(f"expected an array or a number, found {type(value).__name__}")
-
-
-def _three(extents: int | Sequence[int]) -> tuple[int, int, int]:
-    given = (extents,) if isinstance(extents, int) else tuple(extents)
-    if not 1 <= len(given) <= 3 or any(type(n) is not int or n < 1 for n in given):
-        raise ArgumentError(f"expected one to three numbers from 1, found {extents!r}")
-    x, y, z = (*given, 1, 1)[:3]
-    return x, y, z
-
-
-def _model_of(arch: str, target: Any) -> DeviceModel:
+def model_of(arch: str, target: Any) -> DeviceModel:
     name = target if target in DEVICES else BY_ARCH[arch].name
     if name not in described():
         raise ToggleError(f"no model describes {name}: expected one of {', '.join(described())}")

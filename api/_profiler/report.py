@@ -62,17 +62,22 @@ class KernelProfile:
         if self.sampled < self.blocks:
             out.append(f"counted on {self.sampled} of {self.blocks} blocks, and scaled")
         if self.in_order:
-            out.append("blocks draw numbers from a counter: here in the order of their own numbers")
+            out.append(
+                "blocks draw numbers from a counter: here in the order of their own numbers"
+            )
         if hidden := self.counters["opweave__requests_with_addresses_from_data.sum"]:
-            out.append(f"{hidden:.0f} requests have addresses that follow from data: their sectors, "
-                       "wavefronts and bytes are counted nowhere")  # fmt: skip
+            out.append(
+                f"{hidden:.0f} requests have addresses that follow from data: their sectors, "
+                "wavefronts and bytes are counted nowhere"
+            )
         for line in sorted({one.line for one in self.skipped}):
             rows = [one for one in self.skipped if one.line == line]
             where = f"line {line}" if line else f"{rows[0].address:#06x}"
             ways = f"{len(rows)} branches" if len(rows) > 1 else "a branch"
+            behind = sum(row.instructions for row in rows)
             out.append(
-                f"not attributed, at {where}: {ways} on data, which {rows[0].warps:.0f} warps come "
-                f"to; up to {sum(r.instructions for r in rows)} instructions behind, counted nowhere"
+                f"not attributed, at {where}: {ways} on data, to which {rows[0].warps:.0f} warps "
+                f"come; {behind} instructions behind are counted nowhere"
             )
         if self.unknown:
             out.append(f"not understood: {', '.join(self.unknown)}")

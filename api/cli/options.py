@@ -182,8 +182,8 @@ COMMANDS = (
             (*FUNCTION, _flag("--full", "all lines, of any length")), ARGUMENTS + "\n" + EXPLAIN),
     Command("sanitize", "look for races, bad barriers, bad accesses in a function's kernels or a "
             ".cu file", "sanitizing:run", (*FUNCTION, *OF_FILES), SANITIZE),
-    Command("profile", "count what a function's kernels or a .cu file do on a GPU, and model their "
-            "time; no GPU is needed", "profiling:run",
+    Command("profile", "count what a function's kernels or a .cu file do on a GPU, and model "
+            "their time; no GPU is needed", "profiling:run",
             (*FUNCTION, *LAUNCH,
              _flag("--source", "the source with warp instructions of each line in its margin")),
             ARGUMENTS + "\n" + PROFILE),

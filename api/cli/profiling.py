@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from opweave._profiler.profile import profile, profile_source
+from opweave._profiler.handwritten import profile_source
+from opweave._profiler.profile import profile
 from opweave._profiler.report import ProfileReport
 from opweave.cli.inspecting import requested
 from opweave.cli.loading import users_code

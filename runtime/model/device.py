@@ -71,10 +71,12 @@ def read(path: Path) -> tuple[DeviceModel, dict[str, str]]:
     """A description, and the source of each of its figures.
 
     Raises:
-        FileError: it cannot be read, or a field is missing, has no source, or is no number above 0.
+        FileError: it cannot be read, or a field is missing, or has no source, or is no
+            number above 0.
     """
     try:
-        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            found: dict[str, Any] = tomllib.load(file)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise FileError(f"device description {path.name} cannot be read: {error}") from None
     names = [field.name for field in fields(DeviceModel)]
@@ -97,9 +99,9 @@ def _figure(file: str, name: str, row: Any) -> tuple[Any, str]:
     source = row.get("source") if isinstance(row, dict) else None
     if not isinstance(source, str) or not source:
         raise FileError(f"device description {file}: {name} has no source")
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = type(value) in (int, float)
     least = 0 if name == "shared_kept_bytes" else 1e-9
-    if not is_number or not value >= least:
+    if not is_number or not (value or 0) >= least:
         raise FileError(f"device description {file}: {name} is no number above 0")
     return value, source
 

@@ -105,7 +105,7 @@ def memory(facts: Facts, device: DeviceModel) -> list[Limit]:
     wasted = facts.sectors[0] > 1.1 * facts.sectors[1]
     mend = (
         "neighbouring threads should read neighbouring elements: "
-        f"{facts.sectors[0] / max(1.0, facts.sectors[1]):.2g} times the sectors that the bytes need"
+        f"{facts.sectors[0] / max(1.0, facts.sectors[1]):.2g} times the sectors that bytes need"
         if wasted
         else "move fewer bytes: fuse with what produces or uses them, or a narrower dtype"
     )
@@ -139,7 +139,9 @@ def _most(facts: Facts) -> str:
         return "none"
     line, _ = facts.heaviest.get(pipe, (0, 0.0))
     where = f", most of them at line {line}" if line else ""
-    return f"{facts.per_element(facts.issued[pipe])} are on the {PIPE_NAMES.get(pipe, pipe)}{where}"
+    return (
+        f"{facts.per_element(facts.issued[pipe])} are on the {PIPE_NAMES.get(pipe, pipe)}{where}"
+    )
 
 
 def pipes(facts: Facts, device: DeviceModel) -> list[Limit]:
@@ -149,7 +151,9 @@ def pipes(facts: Facts, device: DeviceModel) -> list[Limit]:
         if pipe in RATES and count:
             rate = getattr(device, RATES[pipe])
             line, most = facts.heaviest.get(pipe, (0, 0.0))
-            where = f"line {line} has {facts.per_element(most)} of them" if line else "fewer of them"
+            where = (
+                f"line {line} has {facts.per_element(most)} of them" if line else "fewer of them"
+            )
             out.append(Limit(
                 PIPE_NAMES[pipe], _per_sm(count, rate, facts, device),
                 f"{facts.per_element(count)} of {facts.per_element(facts.instructions)} "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
@@ -34,6 +35,7 @@ class Compiled:
         return max(0, found - KEPT_BYTES) if arch in COUNT_KEPT else found
 
 
+@lru_cache(maxsize=64)
 def compiled(source: str, name: str, arch: str, *, fast: bool = False) -> Compiled:
     """Compile a kernel with the lines of its source; the instructions are those without.
 
@@ -54,9 +56,9 @@ def _symbol(cubin: bytes, name: str) -> str:
 
     elf: Any = ELFFile(BytesIO(cubin))
     sections = [section.name for section in elf.iter_sections()]
-    symbols = [s.removeprefix(".text.") for s in sections if s.startswith(".text.")]
+    symbols: list[str] = [s.removeprefix(".text.") for s in sections if s.startswith(".text.")]
     found = [s for s in symbols if name in (s, plain_name(s))]
     if not found:
-        names = ", ".join(map(plain_name, symbols)) or "none"
+        names = ", ".join(sorted(map(plain_name, symbols))) or "none"
         raise ArgumentError(f"the source has no kernel {name}: it has {names}")
     return found[0]

@@ -74,9 +74,7 @@ def constants(
     image = bytearray(-(-size // 4) * 4)
     for (offset, nbytes), slot in zip(where.places, slots, strict=True):
         image[offset : offset + nbytes] = slot[:nbytes]
-    words = {
-        where.base + n: int.from_bytes(image[n : n + 4], "little") for n in range(0, size, 4)
-    }
+    words = {where.base + n: int.from_bytes(image[n : n + 4], "little") for n in range(0, size, 4)}
     at = EXTENTS.get(where.base)
     if at is not None:
         words |= {at + 4 * n: extent for n, extent in enumerate((*block, *grid))}

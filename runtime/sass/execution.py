@@ -203,7 +203,7 @@ class Executor:
         if one.root == "STS" and self._keeps:
             self.shared.store(one, lanes | maybe)
         elif one.root == "LDS" and self.needed.intersection(written(one)) and not maybe.any():
-            self.shared.load(one, lanes)
+            self.shared.fetch(one, lanes)
         elif not (is_ticket(one) and not maybe.any() and draw(m, one, lanes, self.drawn)):
             m.forget(written(one), lanes | maybe, PREDICATES)
 
@@ -254,4 +254,3 @@ def execute(listing: Listing, launched: Launched) -> Execution:
         LaunchError: the kernel does not end.
     """
     return Executor(Flow(listing), launched).run()
-

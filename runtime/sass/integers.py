@@ -161,7 +161,7 @@ def _logic(m: Machine, one: Instruction, active: Array) -> None:
     found = table(lut.value, x, y, z)
     # x & 0xff needs nothing of z where the table does not ask for it
     asked = [_asks(lut.value, bit) for bit in (4, 2, 1)]
-    known = np.bool_(True)
+    known: Any = True
     for k, is_asked in zip((kx, ky, kz), asked, strict=True):
         known = known & (k if is_asked else True)
     m.set(target.index, found, known, active)
@@ -199,7 +199,7 @@ def _predicates(m: Machine, one: Instruction, active: Array) -> None:
     first, second, a, b, c, lut, other = one.operands[:7]
     (x, kx), (y, ky), (z, kz) = (m.predicate(o) for o in (a, b, c))
     for out, rows in ((first, lut.value), (second, other.value)):
-        known = np.bool_(True)
+        known: Any = True
         for k, bit in ((kx, 4), (ky, 2), (kz, 1)):
             known = known & (k if _asks(rows, bit) else True)
         m.set_predicate(out.index, table(rows, x, y, z), known, active)

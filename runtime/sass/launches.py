@@ -13,9 +13,9 @@ from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.scheduling.memory import MemoryPlan
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.interface import Launch
 from opweave.runtime.calls.plan import each_apart
 from opweave.runtime.calls.starts import StepwiseStart
+from opweave.runtime.calls.steps import Launch
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.sass.accesses import ARRAY_SHIFT
 

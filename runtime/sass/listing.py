@@ -168,9 +168,7 @@ def parse(text: str, name: str) -> Listing:
     Raises:
         UnsupportedError: there is no such kernel, or a line is not understood.
     """
-    section = re.search(
-        rf"^\.text\.{re.escape(name)}:\s*$(.*?)(?=^//-----|\Z)", text, re.M | re.S
-    )
+    section = re.search(rf"^\.text\.{re.escape(name)}:\s*$(.*?)(?=^//-----|\Z)", text, re.M | re.S)
     if section is None:
         raise UnsupportedError(f"the disassembly has no kernel {name}")
     instructions: list[Instruction] = []

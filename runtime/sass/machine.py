@@ -97,7 +97,7 @@ class Machine:
 
     def warps(self, lanes: Array) -> Array:
         """By warp whether any of its lanes is among these."""
-        found: Array = lanes.reshape(-1, WARP).any(1)
+        found: Array = np.asarray(lanes.reshape(-1, WARP).any(1))
         return found
 
     def ballot(self, lanes: Array) -> Array:
@@ -143,7 +143,7 @@ class Machine:
     def pair(self, o: Operand) -> tuple[Any, Any]:
         """The 64 bits of a pair of registers, or of a number."""
         if o.kind == "r" and o.index not in (RZ, UNIFORM + RZ):
-            high, known = self.registers[o.index + 1], self.known[o.index] & self.known[o.index + 1]
+            high, known = self.registers[o.index + 1], self.known[[o.index, o.index + 1]].all(0)
             return self.registers[o.index].astype(U64) | high.astype(U64) << U64(32), known
         if o.kind == "c":
             low, is_low = self.value(o)

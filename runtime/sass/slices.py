@@ -37,7 +37,7 @@ def result_registers(one: Instruction) -> int:
     if one.root in ("CS2R",):
         return 1 if "32" in one.modifiers else 2
     if one.root in ("I2F", "F2I", "F2F", "I2I", "FRND"):
-        return 2 if one.modifiers and one.modifiers[0] in ("F64", "S64", "U64") or (
+        return 2 if (one.modifiers and one.modifiers[0] in ("F64", "S64", "U64")) or (
             one.root == "F2I" and {"S64", "U64"} & set(one.modifiers)) else 1  # fmt: skip
     if one.root in ("SHF", "MUFU", "ISETP", "DSETP"):
         return 1

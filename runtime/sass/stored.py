@@ -1,8 +1,8 @@
 """Integers that a block keeps in shared memory, and tickets that it draws from a counter.
 
-Kernels whose blocks work together draw a number from a counter in global memory, keep it in shared
-memory, and branch on it.  A counter that is zero before the launch gives them in the order in which
-blocks come; here that is the order of their numbers, one of those that a GPU may take.
+Kernels whose blocks work together draw a number from a counter in global memory, keep it in
+shared memory, and branch on it.  A counter that is zero before the launch gives them in the order
+in which blocks come; here that is the order of their numbers, one of those that a GPU may take.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SharedMemory:
             self.bytes[block, at + n] = m.registers[row][lanes] >> U32(8 * (n % 4)) & U32(255)
             self.known[block, at + n] = m.known[row][lanes]
 
-    def load(self, one: Instruction, lanes: Array) -> None:
+    def fetch(self, one: Instruction, lanes: Array) -> None:
         """LDS: into the register and those behind it."""
         m = self.machine
         where, known = address(m, one)

@@ -65,9 +65,7 @@ def _branch(e: Any, n: int, active: Array) -> None:
         e.skip(n, maybe)
 
 
-def _divergent(
-    m: Machine, one: Instruction, lanes: Array, maybe: Array
-) -> tuple[Array, Array]:
+def _divergent(m: Machine, one: Instruction, lanes: Array, maybe: Array) -> tuple[Array, Array]:
     """BRA.DIV: taken where lanes of a mask are elsewhere; ~URZ is the mask of all of them."""
     source = next((o for o in one.operands if o.kind == "r"), None)
     mask, known = (FULL, True) if source is None else m.value(source)

@@ -13,7 +13,13 @@ from opweave.runtime.model.occupancy import occupancy
 
 THREADS, REGISTERS = (32, 96, 128, 256, 512, 1000, 1024), (16, 32, 40, 64, 127, 168, 255)
 SHARED = (0, 1, 1000, 8192, 20000, 48128)
-CAPABILITY = {"sm_75": (7, 5), "sm_80": (8, 0), "sm_89": (8, 9), "sm_90a": (9, 0), "sm_100": (10, 0)}
+CAPABILITY = {
+    "sm_75": (7, 5),
+    "sm_80": (8, 0),
+    "sm_89": (8, 9),
+    "sm_90a": (9, 0),
+    "sm_100": (10, 0),
+}
 PROGRAM = r"""
 #include <climits>
 #include <cstdio>
@@ -55,7 +61,9 @@ int main() {
 def header():
     """The folder of cuda_occupancy.h: from a wheel, or a toolkit."""
     places = [Path(folder).glob("nvidia/*/include") for folder in sys.path if folder]
-    folders = [f for found in places for f in found] + sorted(Path("/usr/local").glob("cuda*/include"))
+    folders = [f for found in places for f in found] + sorted(
+        Path("/usr/local").glob("cuda*/include")
+    )
     return next((f for f in folders if (f / "cuda_occupancy.h").exists()), None)
 
 
@@ -65,7 +73,9 @@ def test_the_blocks_are_those_of_the_toolkits_calculator(tmp_path):
         pytest.skip("needs cuda_occupancy.h and g++")
     (tmp_path / "occupancy.cpp").write_text(PROGRAM)
     built = tmp_path / "occupancy"
-    subprocess.run([compiler, "-w", f"-I{folder}", tmp_path / "occupancy.cpp", "-o", built], check=True)
+    subprocess.run(
+        [compiler, "-w", f"-I{folder}", tmp_path / "occupancy.cpp", "-o", built], check=True
+    )
     cases = list(product(described().values(), THREADS, REGISTERS, SHARED))
     rows = [
         (*CAPABILITY[d.arch], d.warps, d.registers, d.shared_bytes, d.shared_bytes - d.shared_kept_bytes,

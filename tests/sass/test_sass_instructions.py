@@ -81,7 +81,9 @@ PREDICATES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), REGISTERS, ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize(
+    ("text", "expected"), REGISTERS, ids=lambda x: x if isinstance(x, str) else ""
+)
 def test_a_register_holds_what_numpy_computes(text, expected):
     m = computed(text, R1=A, R2=B, R3=C, P0=P).machine
 
@@ -89,7 +91,9 @@ def test_a_register_holds_what_numpy_computes(text, expected):
     assert np.array_equal(m.registers[0], expected)
 
 
-@pytest.mark.parametrize(("text", "expected"), PREDICATES, ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize(
+    ("text", "expected"), PREDICATES, ids=lambda x: x if isinstance(x, str) else ""
+)
 def test_a_predicate_holds_what_numpy_computes(text, expected):
     m = computed(text, R1=A, R2=B, R3=C, P0=P).machine
 

@@ -64,7 +64,7 @@ def call_faults(node, file):
     name, owner = node.func.attr, ast.unparse(node.func.value)
     if name in ATTRIBUTES and (file, name) not in ALLOWED:
         yield f"{where} calls {owner}.{name}"
-    if name in ("load", "loads") and owner not in ("json", "module"):
+    if name in ("load", "loads") and owner not in ("json", "module", "tomllib"):
         plain = keywords.get("allow_pickle")
         if not (isinstance(plain, ast.Constant) and plain.value is False):
             yield f"{where} calls {owner}.{name} without allow_pickle=False"

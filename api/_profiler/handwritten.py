@@ -1,0 +1,98 @@
+"""``ow.profile_source``: the profile of a kernel that someone wrote by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opweave._profiler.profile import Launch, model_of, profiled
+from opweave._profiler.report import ProfileReport
+from opweave.compiler.ir.device import device_for
+from opweave.opcodes.errors import ArgumentError, CompileError
+from opweave.runtime.sass.accesses import ARRAY_SHIFT
+from opweave.runtime.sass.compiled import Compiled, compiled
+
+# A line of NVRTC's log, such as "default_program(1): error: identifier "y" is undefined".
+COMPLAINT = re.compile(r"^[^\n(]*\((\d+)\): (?:catastrophic )?error: (.*)$", re.MULTILINE)
+
+
+def profile_source(
+    source: str, kernel: str, grid: int | Sequence[int], block: int | Sequence[int],
+    args: Sequence[Any], shared_bytes: int = 0, target: str = "sm_90a",
+) -> ProfileReport:  # fmt: skip
+    """Count what a hand-written CUDA kernel does, and model its time; no GPU is needed.
+
+    Args:
+        source: CUDA C++ with the kernel in it, as NVRTC takes it.
+        kernel: name of the ``__global__`` function.
+        grid, block: extents, as a number or up to three.
+        args: in the order of the parameters: NumPy arrays, NumPy scalars, or Python numbers,
+            which take the size of the parameter.
+        shared_bytes: dynamic shared memory of a block.
+        target: an architecture or a device.
+
+    Raises:
+        CompileError: NVRTC refuses the source.
+        ArgumentError: arguments that do not fit the kernel, or the source has no such kernel.
+        LaunchError: the kernel does not end.
+    """
+    arch = device_for(target).arch
+    device = model_of(arch, target)
+    try:
+        made = compiled(source, kernel, arch)
+    except CompileError as error:
+        raise _explained(error, source) from None
+    slots, arrays = _bound(made, kernel, args)
+    launch = Launch(source, kernel, _three(grid), _three(block), shared_bytes, slots, arrays)
+    return ProfileReport((profiled(launch, arch, device, made),))
+
+
+def _explained(error: CompileError, source: str) -> CompileError:
+    """The complaint with the first line of the log that is one."""
+    found = COMPLAINT.search(error.log)
+    if found is None:
+        return error
+    text = f"NVRTC refuses the source: line {found[1]}: {found[2]}"
+    return CompileError(text, source=source, log=error.log)
+
+
+def _bound(made: Compiled, kernel: str, args: Sequence[Any]) -> tuple[list[bytes], dict[int, int]]:
+    """Arguments as bytes, arrays by number."""
+    places = made.parameters.places
+    if len(args) != len(places):
+        raise ArgumentError(f"{kernel} takes {len(places)} arguments: found {len(args)}")
+    slots: list[bytes] = []
+    arrays: dict[int, int] = {}
+    for number, (value, (_, nbytes)) in enumerate(zip(args, places, strict=True), 1):
+        if isinstance(value, np.ndarray):
+            slot = (number << ARRAY_SHIFT).to_bytes(8, "little")
+            arrays[number] = value.nbytes
+        else:
+            slot = _scalar(value, nbytes)
+        if len(slot) != nbytes:
+            raise ArgumentError(
+                f"{kernel}: argument {number - 1} has {nbytes} bytes, found {len(slot)}"
+            )
+        slots.append(slot)
+    return slots, arrays
+
+
+def _scalar(value: Any, nbytes: int) -> bytes:
+    if isinstance(value, np.generic):
+        return bytes(value.tobytes())
+    if isinstance(value, int):
+        return int(value).to_bytes(nbytes, "little", signed=value < 0)
+    if isinstance(value, float) and nbytes in (2, 4, 8):
+        return bytes(np.dtype(f"f{nbytes}").type(value).tobytes())
+    raise ArgumentError(f"expected an array or a number, found {type(value).__name__}")
+
+
+def _three(extents: int | Sequence[int]) -> tuple[int, int, int]:
+    given = (extents,) if isinstance(extents, int) else tuple(extents)
+    if not 1 <= len(given) <= 3 or any(type(n) is not int or n < 1 for n in given):
+        raise ArgumentError(f"expected one to three numbers from 1, found {extents!r}")
+    x, y, z = (*given, 1, 1)[:3]
+    return x, y, z
