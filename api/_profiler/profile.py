@@ -102,6 +102,7 @@ def _lowered(fused: Any, args: Any, kwargs: Any, target: Any) -> Any:
         if device.is_host:
             raise ArgumentError("profile: expected an sm target, found host")
         program = fused.lower(*args, target=target, **kwargs)
+        program = getattr(program, "program", program)  # a list becomes a kernel
     if program.target == "host":
         raise ArgumentError("profile: expected a program for an sm target, found one for host")
     return program

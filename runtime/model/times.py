@@ -165,7 +165,8 @@ def pipes(facts: Facts, device: DeviceModel) -> list[Limit]:
 def shared(facts: Facts, device: DeviceModel) -> list[Limit]:
     """Wavefronts of shared memory."""
     count, least = facts.wavefronts
-    mend = "wider accesses" if count <= least else "pad rows or swizzle, so that banks differ"
+    padded = "pad rows or swizzle, so that banks differ"
+    mend = padded if count > 1.1 * least else "use a loaded value more often, from registers"
     return [Limit(
         "shared memory", _per_sm(count, device.shared_rate, facts, device),
         f"{count:.4g} wavefronts, {count - least:.4g} of them bank conflicts", mend,

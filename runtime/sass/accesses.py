@@ -1,9 +1,9 @@
 """Requests to memory, counted from the addresses of the lanes of each warp.
 
 Global memory is asked for in sectors of 32 bytes.  Shared memory has 32 banks of 4 bytes: a
-request takes as many wavefronts as the busiest bank has different words; accesses of 8 bytes go by
-half warps, those of 16 by quarters (CUDA C++ Best Practices Guide, "Shared Memory and Memory
-Banks").
+request takes at least as many wavefronts as the busiest bank has different words (CUDA C++ Best
+Practices Guide, "Shared Memory and Memory Banks"), and without conflicts as many as hold all of
+them.  Accesses of 8 and 16 bytes may take more, where hardware does not merge parts of the warp.
 """
 
 from __future__ import annotations
@@ -65,10 +65,14 @@ def width(one: Instruction) -> int:
     return next((WIDTHS[m] for m in one.modifiers if m in WIDTHS), WORD)
 
 
-def address(m: Machine, one: Instruction) -> tuple[Any, Any]:
-    """The address of each lane and whether it is known."""
-    where = next(o for o in one.operands if o.kind == "m")
-    is_wide = SPACES.get(one.root) == "global"
+def address(m: Machine, one: Instruction, space: str = "") -> tuple[Any, Any]:
+    """The address of each lane and whether it is known.
+
+    An asynchronous copy has two: of shared memory, to which it writes, and of global memory.
+    """
+    places = [o for o in one.operands if o.kind == "m"]
+    space = space or SPACES.get(one.root, "")
+    where, is_wide = places[-1 if space == "global" else 0], space == "global"
     total: Any = np.full(m.lanes, where.value & (2**64 - 1), U64)
     known: Any = np.ones(m.lanes, bool)
     for part in where.parts:
@@ -88,7 +92,7 @@ def _part(m: Machine, part: Operand, is_wide: bool) -> tuple[Any, Any]:
 
 def count(m: Machine, one: Instruction, lanes: Array, found: Requests) -> None:
     """Count one execution of a load or store in some lanes."""
-    where, known = address(m, one)
+    where, known = address(m, one, found.space)
     warps = m.warps(lanes)
     weights = m.weights[warps]
     found.requests += float(weights.sum())
@@ -130,25 +134,16 @@ def _global(
 
 
 def _shared(rows: Array, mask: Array, weights: Array, found: Requests) -> None:
-    phases = max(1, found.bytes_each // WORD)
+    each = max(1, found.bytes_each // WORD)
     words = rows >> U64(2)
-    each = WARP // phases
-    for phase in range(phases):
-        part = slice(phase * each, (phase + 1) * each)
-        waves = _wavefronts(words[:, part], mask[:, part], phases)
-        found.wavefronts += float((waves * weights).sum())
-        found.least += float((mask[:, part].any(1) * weights).sum())
-
-
-def _wavefronts(words: Array, mask: Array, consecutive: int) -> Array:
-    """By row the different words that the busiest bank is asked for."""
-    every = np.concatenate([words + U64(n) for n in range(consecutive)], axis=1)
-    masks = np.tile(mask, consecutive)
-    order = np.argsort(np.where(masks, every, U64(2**63)), axis=1, kind="stable")
-    ordered, kept = np.take_along_axis(every, order, 1), np.take_along_axis(masks, order, 1)
-    kept[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
-    banks = (ordered % U64(BANKS)).astype(np.int64)
-    busy = np.zeros((len(words), BANKS), np.int64)
-    np.add.at(busy, (np.arange(len(words))[:, None], banks), kept)
-    found: Array = busy.max(1)
-    return found
+    every = np.concatenate([words + U64(n) for n in range(each)], axis=1)
+    banks = every % U64(BANKS)
+    # by bank, then by word; lanes that do not take part come last
+    keys = np.where(np.tile(mask, each), banks << U64(48) | every, U64(2**63))
+    ordered = np.sort(keys, axis=1)
+    fresh = ordered < U64(2**63)
+    fresh[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    bank = (ordered >> U64(48)).astype(np.int64) % BANKS + BANKS * np.arange(len(words))[:, None]
+    busy = np.bincount(bank[fresh], minlength=BANKS * len(words)).reshape(-1, BANKS)
+    found.wavefronts += float((busy.max(1) * weights).sum())
+    found.least += float((-(-fresh.sum(1) // BANKS) * weights).sum())

@@ -27,7 +27,8 @@ from opweave.runtime.sass.pipes import computes_data
 from opweave.runtime.sass.slices import PREDICATES, deciding, written
 from opweave.runtime.sass.stored import SharedMemory, draw, is_ticket
 
-MOST_LANES = 8192
+INTO_SHARED = ("STS", "ATOMS", "LDGSTS", "ST", "STSM")
+MOST_LANES = 4096
 MOST_STEPS = 2_000_000
 MOST_TRACED = 20_000
 
@@ -55,7 +56,8 @@ class Execution:
 
     Attributes:
         issued: by instruction, warps that executed it; estimates where blocks stand for others.
-        requests: by the number of an instruction, what it asked of memory.
+        requests: by the number of an instruction, what it asked of memory; of an asynchronous
+            copy what it stores is under -1 - the number.
         skipped: what could not be attributed.
         unknown: instructions that the tables do not know, and that were to decide something.
         sampled, blocks: blocks that were executed, of all.
@@ -105,6 +107,7 @@ class Executor:
         first = len(blocks) // 2 * launched.warps * WARP
         self.watched = slice(first, first + WARP)
         self.drawn: set[int] = set()
+        self.counts = True  # no counter has been added to where nobody looked
         self.trace: list[tuple[int, bool]] = []
 
     def run(self) -> Execution:
@@ -198,14 +201,22 @@ class Executor:
             self.requests[n] = Requests(SPACES[one.root], one.root in STORES, width(one))
         if lanes.any():
             count(m, one, lanes, self.requests[n])
+            if one.root == "LDGSTS":  # a store to shared memory, too, under a number of its own
+                half = self.requests.setdefault(-1 - n, Requests("shared", True, width(one)))
+                count(m, one, lanes, half)
+                self.shared.forget(lanes)
         if maybe.any():
             self.requests[n].unknown += float(m.weights[m.warps(maybe)].sum())
         if one.root == "STS" and self._keeps:
-            self.shared.store(one, lanes | maybe)
-        elif one.root == "LDS" and self.needed.intersection(written(one)) and not maybe.any():
+            self.shared.store(one, lanes)
+            self.shared.forget(maybe)
+        elif one.root == "LDS" and self.shared.holds and not maybe.any():
             self.shared.fetch(one, lanes)
-        elif not (is_ticket(one) and not maybe.any() and draw(m, one, lanes, self.drawn)):
+        elif not (self._draws(one, maybe) and draw(m, one, lanes, self.drawn)):
             m.forget(written(one), lanes | maybe, PREDICATES)
+
+    def _draws(self, one: Instruction, maybe: Array) -> bool:
+        return is_ticket(one) and self.counts and not maybe.any()
 
     @cached_property
     def shared(self) -> SharedMemory:
@@ -237,6 +248,9 @@ class Executor:
         self.skipped[n] = Skipped(one.address, one.line, len(rows), before + weight)
         names = {name for i in rows for name in written(self.instructions[i])}
         m.forget(sorted(names), lanes, PREDICATES)
+        if any(self.instructions[i].root in INTO_SHARED for i in rows):
+            self.shared.forget(lanes)
+        self.counts = self.counts and not any(is_ticket(self.instructions[i]) for i in rows)
         if meeting < 0:
             synchronising.leave(m, lanes)
         else:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from opweave.runtime.sass.accesses import width
 from opweave.runtime.sass.listing import NO_BARRIER, Instruction
-from opweave.runtime.sass.pipes import LOADS, pipe_of
+from opweave.runtime.sass.pipes import pipe_of
 
 BARRIERS = 6
+LOADS = ("LDG", "LD")
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ def in_flight(
     """Follow the trace of a warp."""
     pending: list[list[Instruction]] = [[] for _ in range(BARRIERS)]
     ready = [0.0] * BARRIERS
+    copies = Copies(latency)
     now, most, most_bytes = 0.0, 0, 0
     for number, takes_part in trace:
         one = instructions[number]
@@ -52,16 +54,45 @@ def in_flight(
             if one.control.waits >> barrier & 1:
                 now = max(now, ready[barrier])
                 pending[barrier].clear()
+        now = copies.step(one, takes_part, now)
         barrier = one.control.written
-        if barrier != NO_BARRIER and barrier < BARRIERS and takes_part:
+        if barrier < min(NO_BARRIER, BARRIERS) and takes_part:
             ready[barrier] = max(ready[barrier], now + _latency(one, latency))
             if one.root in LOADS:
                 pending[barrier].append(one)
-        loads = [load for each in pending for load in each]
+        loads = [load for each in (*pending, *copies.groups) for load in each]
         most = max(most, len(loads))
         most_bytes = max(most_bytes, sum(map(width, loads)))
         now += max(1, one.control.stall)
     return InFlight(most, most_bytes, max(now, *ready))
+
+
+class Copies:
+    """Asynchronous copies (LDGSTS): groups in order, of which a wait leaves so many in flight.
+
+    Attributes:
+        groups: those in flight, the oldest first; the last one is still open.
+    """
+
+    def __init__(self, latency: Latencies):
+        self.latency = latency.memory
+        self.groups: list[list[Instruction]] = [[]]
+        self.ready: list[float] = [0.0]
+
+    def step(self, one: Instruction, takes_part: bool, now: float) -> float:
+        """Take note of one instruction; returns the time when it is issued."""
+        if one.root == "LDGSTS" and takes_part:
+            self.groups[-1].append(one)
+            self.ready[-1] = now + self.latency
+        elif one.root == "LDGDEPBAR":
+            self.groups.append([])
+            self.ready.append(now)
+        elif one.root == "DEPBAR":
+            kept = 1 + next((o.value for o in one.operands if o.kind == "i"), 0)
+            while len(self.groups) > kept:
+                now = max(now, self.ready.pop(0))
+                self.groups.pop(0)
+        return now
 
 
 def _latency(one: Instruction, latency: Latencies) -> float:

@@ -31,7 +31,6 @@ PIPES: dict[str, str] = {
 }
 PIPE: dict[str, str] = {root: pipe for pipe, roots in PIPES.items() for root in roots.split()}
 OTHER = "other"
-LOADS = ("LDG", "LD", "LDGSTS", "UTMALDG")
 
 
 def pipe_of(one: Instruction) -> str:
@@ -43,4 +42,8 @@ def pipe_of(one: Instruction) -> str:
 
 def computes_data(one: Instruction) -> bool:
     """It computes floats, or reads memory: what follows from it is data, not control."""
-    return one.root[0] in "FHD" or pipe_of(one) in ("fp16", "fp64", "xu", "tensor", "lsu", "tex")
+    return (
+        one.root[0] in "FHD"
+        or one.root == "I2FP"
+        or pipe_of(one) in ("fp16", "fp64", "xu", "tensor", "lsu", "tex")
+    )

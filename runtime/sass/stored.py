@@ -19,10 +19,15 @@ MOST_SHARED = 232 * 1024
 
 
 class SharedMemory:
-    """The shared memory of the sampled blocks, byte by byte, and which bytes are known."""
+    """The shared memory of the sampled blocks, byte by byte, and which bytes are known.
+
+    Attributes:
+        holds: something known has been stored.
+    """
 
     def __init__(self, machine: Machine):
         shape = len(machine.blocks), MOST_SHARED
+        self.holds = False
         self.machine = machine
         self.bytes, self.known = np.zeros(shape, np.uint8), np.zeros(shape, bool)
 
@@ -30,8 +35,7 @@ class SharedMemory:
         """STS: what registers hold; a store to nobody knows where makes all unknown."""
         m = self.machine
         where, known = address(m, one)
-        outside = lanes & (~known | (where >= MOST_SHARED - 16))
-        self.known[np.unique(m.block_of[outside])] = False
+        self.forget(lanes & (~known | (where >= MOST_SHARED - 16)))
         lanes = lanes & known & (where < MOST_SHARED - 16)
         at, block = where[lanes].astype(np.int64), m.block_of[lanes]
         source = one.operands[-1]
@@ -39,6 +43,12 @@ class SharedMemory:
             row = source.index + n // 4 if source.index != 255 else 255
             self.bytes[block, at + n] = m.registers[row][lanes] >> U32(8 * (n % 4)) & U32(255)
             self.known[block, at + n] = m.known[row][lanes]
+            self.holds |= bool(m.known[row][lanes].any())
+
+    def forget(self, lanes: Array) -> None:
+        """Something that nobody knows is stored somewhere, by these lanes."""
+        if self.holds:
+            self.known[np.unique(self.machine.block_of[lanes])] = False
 
     def fetch(self, one: Instruction, lanes: Array) -> None:
         """LDS: into the register and those behind it."""

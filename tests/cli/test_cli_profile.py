@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,8 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "lessons.cu").write_text(re.search(r"```cuda\n(.*?)```", PAGE, re.DOTALL)[1])
     (tmp_path / "wrong.cu").write_text('extern "C" __global__ void f(float* x) { x[0] = y; }\n')
     monkeypatch.chdir(tmp_path)
+    yield
+    sys.modules.pop("app", None)  # of this folder
 
 
 def ran(capsys, command):

@@ -197,4 +197,62 @@ def test_a_sample_stands_for_all_blocks(monkeypatch):
 
     assert sampled.sampled < sampled.blocks == whole.sampled
     assert sampled.counters == whole.counters
-    assert re.search("counted on 32 of 256 blocks", str(sampled))
+    assert re.search("counted on 16 of 256 blocks", str(sampled))
+
+
+@pytest.mark.parametrize("function", [softmax, total, scan])
+def test_what_is_left_out_decides_nothing(monkeypatch, function):
+    # every register computed, not only those that branches and addresses follow from
+    args = f32(32, 64) if function is softmax else f32(1 << 14)
+    sliced = ow.profile(function, args)
+    monkeypatch.setattr("opweave.runtime.sass.execution.deciding", lambda _: set(range(2048)))
+    whole = ow.profile(function, args)
+
+    for one, other in zip(sliced.kernels, whole.kernels, strict=True):
+        assert one.counters == other.counters
+        assert one.skipped == other.skipped
+
+
+def test_a_kernel_an_edited_one_and_a_list_have_profiles():
+    x = f32(1024)
+    (kernel,) = ow.fuse(lambda x: x * 2 + 1).lower(x, target="sm_80").kernels
+    doubled = ow.kernel([ow.load("x"), ow.opcodes.multiply(2.0), ow.opcodes.exp, ow.store("y")])
+    longer = kernel.insert(ow.opcodes.clip(0, 1), before="store")
+
+    for report in (kernel.profile(x), ow.profile(doubled, x), longer.profile(x)):
+        assert [k.counters[LOADS] for k in report.kernels] == [128]
+    (before,), (after,) = kernel.profile(x).kernels, longer.profile(x).kernels
+    assert after.counters["smsp__inst_executed.sum"] > before.counters["smsp__inst_executed.sum"]
+
+
+def test_a_profile_is_the_same_each_time():
+    assert str(ow.profile(total, f32(4096))) == str(ow.profile(total, f32(4096)))
+
+
+MISTAKES = [
+    (lambda: ow.profile(3, f32(4)), "made by ow.fuse, found int"),
+    (lambda: ow.profile(total, f32(4), target="host"), "expected an sm target"),
+    (lambda: ow.profile(total.lower(f32(4), target="host"), f32(4)), "found one for host"),
+    (lambda: ow.profile_source(SOURCE, "turn", (1, 1, 1, 1), 32, []), "takes 3 arguments"),
+    (
+        lambda: ow.profile_source(SOURCE, "loop", 1, 64, [f32(64), np.int64(3)]),
+        "has 4 bytes, found 8",
+    ),
+    (lambda: ow.profile_source(SOURCE, "loop", 1, 64, [f32(64), "3"]), "a number, found str"),
+]
+
+
+@pytest.mark.parametrize(("call", "says"), MISTAKES, ids=[says for _, says in MISTAKES])
+def test_a_mistake_is_an_argument_error(call, says):
+    with pytest.raises(ow.errors.ArgumentError, match=says):
+        call()
+
+
+def test_a_source_that_does_not_compile_names_its_line():
+    with pytest.raises(
+        ow.errors.CompileError, match=r'line 2: identifier "y" is undefined'
+    ) as found:
+        ow.profile_source(
+            'extern "C" __global__ void f(float* x) {\n  x[0] = y; }', "f", 1, 1, [f32(1)]
+        )
+    assert "undefined" in found.value.log

@@ -485,6 +485,18 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "runtime/test_verify_mode.py": {
         "test_a_faulty_kernel_stops_with_its_reason": diagonal("schedule", "body", "message"),
     },
+    "sass/test_sass_kernels.py": {
+        "test_a_kernel_that_reads_once_asks_for_each_sector_once": every(2),
+        "test_coalescing": every(2),
+        "test_lines_change_no_instruction_and_no_pipe_is_unknown": every(3),
+        "test_blocks_that_count_themselves_are_followed_to_the_end": every(2),
+        "test_multiplications_of_a_product_are_all_there": every(2),
+        "test_what_is_left_out_decides_nothing": every(3),
+    },
+    "cli/test_cli_profile.py": {
+        "test_a_lesson_prints_what_the_page_says": every(2),
+        "test_a_mistake_is_one_line": every(2),
+    },
     "trust/test_aliases.py": {
         "test_an_argument_may_be_its_own_out": diagonal("name", "kind"),
         "test_views_of_one_memory_give_the_bits_of_copies": every(2),
