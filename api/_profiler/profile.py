@@ -21,7 +21,7 @@ from opweave.runtime.model.occupancy import Occupancy, occupancy
 from opweave.runtime.model.times import model_time
 from opweave.runtime.sass.accesses import SECTOR
 from opweave.runtime.sass.compiled import Compiled, compiled
-from opweave.runtime.sass.counters import arrays_touched, by_line, by_pipe, counters
+from opweave.runtime.sass.counters import arrays_touched, by_block, by_line, by_pipe, counters
 from opweave.runtime.sass.cubins import constants
 from opweave.runtime.sass.execution import Execution, execute
 from opweave.runtime.sass.in_flight import InFlight, Latencies, in_flight
@@ -126,6 +126,7 @@ def profiled(
     found = _static(launch, made, held, shared) | counters(made.listing, run)
     found |= {
         "launch__waves_per_multiprocessor": model.waves,
+        "opweave__last_wave_filled_pct": 100 * (model.waves % 1 or 1.0),
         "opweave__loads_in_flight_per_thread": float(flying.loads),
         "opweave__bytes_in_flight_per_thread": float(flying.bytes),
         "opweave__bytes_moved.sum": facts.moved_bytes,
@@ -133,8 +134,9 @@ def profiled(
     }
     lines = by_line(made.listing, run.issued)
     return KernelProfile(
-        launch.name, arch, device.name, found, model, run.skipped, run.unknown, run.sampled,
-        run.blocks, run.in_order, lines, launch.source,
+        launch.name, arch, device.name, device.clock_mhz, found, facts, model, run.skipped,
+        run.unknown, run.sampled, run.blocks, run.in_order,
+        by_block(made.listing, run.issued), lines, launch.source,
     )  # fmt: skip
 
 
@@ -171,10 +173,13 @@ def facts_of(
     moved, least = _bytes(launch, run, device)
     far = [r for r in run.requests.values() if r.space == "global"]
     near = [r for r in run.requests.values() if r.space == "shared"]
+    every = sum(r.sectors for r in far)
+    loaded = sum(r.sectors for r in far if not r.is_store) / every if every else 0.0
     return Facts(
-        prod(launch.block), prod(launch.grid), launch.elements, issued, moved, least,
+        prod(launch.block), prod(launch.grid), launch.elements, issued, moved,
+        moved * loaded, least,
         (sum(r.wavefronts for r in near), sum(r.least for r in near)),
-        (sum(r.sectors for r in far), sum(r.bytes for r in far) / SECTOR),
+        (every, sum(r.bytes for r in far) / SECTOR),
         flying.loads, flying.bytes, flying.cycles, held.blocks, held.limiter, heaviest,
     )  # fmt: skip
 

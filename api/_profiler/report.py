@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from opweave.runtime.model.facts import Facts
 from opweave.runtime.model.times import ModelTime
+from opweave.runtime.sass.counters import BlockCount
 from opweave.runtime.sass.execution import Skipped
 
 MARGIN = ("alu", "fma", "xu", "lsu", "branch")
@@ -18,12 +20,15 @@ class KernelProfile:
 
     Attributes:
         name, target, device: the kernel, its architecture, and the device that is described.
+        clock_mhz: the one clock of the model.
         counters: by name; those that begin with ``opweave__`` have no name in Nsight Compute.
+        facts: what the model was told.
         model: what a model of the device makes of them; nothing was measured.
         skipped: branches that follow from data, behind which nothing is counted.
         unknown: instructions that were to decide something, and are not understood.
         sampled, blocks: blocks that were executed, and that the launch has.
         in_order: blocks drew numbers from a counter: here in the order of their own numbers.
+        basic_blocks: of the binary, with instructions by pipe, and how often each runs.
         lines: warp instructions by line of the source and by pipe.
         source: CUDA C.
     """
@@ -31,13 +36,16 @@ class KernelProfile:
     name: str
     target: str
     device: str
+    clock_mhz: float
     counters: Mapping[str, float]
+    facts: Facts
     model: ModelTime
     skipped: tuple[Skipped, ...]
     unknown: tuple[str, ...]
     sampled: int
     blocks: int
     in_order: bool
+    basic_blocks: tuple[BlockCount, ...] = field(repr=False)
     lines: Mapping[int, Mapping[str, float]] = field(repr=False)
     source: str = field(repr=False)
 
@@ -49,13 +57,25 @@ class KernelProfile:
     def _model(self) -> list[str]:
         model = self.model
         head = (
-            f"model of an {self.device}: {model.us:.3g} us, bound by {model.binds.name}, "
-            f"{100 * model.fraction:.0f} % of what its bytes allow; nothing was measured"
+            f"model of {self.device} at {self.clock_mhz:g} MHz: {model.us:.3g} us, bound by "
+            f"{model.binds.name}, {100 * model.fraction:.0f} % of what its bytes allow; "
+            "nothing was measured"
         )
         shown = [limit for limit in model.limits if limit.us > 0][:6]
         wide = max((len(limit.name) for limit in shown), default=0)
         rows = [f"  {x.name:{wide}}  {x.us:9.3g} us (model)  {x.sentence}" for x in shown]
-        return [head, *rows, f"next (model): {model.binds.mend}"]
+        return [self._floors(), head, *rows, f"next (model): {model.binds.mend}"]
+
+    def _floors(self) -> str:
+        """What holds on any device of the architecture, whatever the model says."""
+        facts = self.facts
+        times = facts.moved_bytes / facts.least_bytes if facts.least_bytes else 1.0
+        return (
+            f"no model: {times:.3g} times the least bytes moved; "
+            f"{facts.per_element(facts.instructions)} {facts.unit}; {facts.bytes_in_flight} bytes "
+            f"in flight a thread; {facts.resident_blocks} blocks of {facts.threads} threads a "
+            f"multiprocessor, limited by {facts.limiter}; {self.model.waves:.3g} waves"
+        )
 
     def _notes(self) -> list[str]:
         out = []
@@ -95,14 +115,27 @@ class KernelProfile:
             rows.append("".join(f"{number(c) if c else '':>9}" for c in cells) + f" | {line}")
         return "\n".join(row.rstrip() for row in rows)
 
+    @property
+    def blocks_table(self) -> str:
+        """The basic blocks that run: address, line, how often, and instructions by pipe."""
+        rows = [f"{'block':>8}{'line':>7}{'runs':>11}  instructions by pipe"]
+        for block in self.basic_blocks:
+            if block.runs:
+                pipes = ", ".join(f"{count} {pipe}" for pipe, count in block.instructions.items())
+                runs = number(block.runs)
+                rows.append(f"{block.address:#8x}{block.line or '':>7}{runs:>11}  {pipes}")
+        return "\n".join(rows)
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON: names of counters are keys."""
         model = asdict(self.model)
         return {
             "name": self.name, "target": self.target, "device": self.device,
+            "clock_mhz": self.clock_mhz,
             "counters": dict(self.counters), "model": model,
             "skipped": [asdict(s) for s in self.skipped], "unknown": list(self.unknown),
             "sampled": self.sampled, "blocks": self.blocks, "in_order": self.in_order,
+            "basic_blocks": [asdict(block) for block in self.basic_blocks],
             "lines": {str(k): dict(v) for k, v in self.lines.items()},
         }  # fmt: skip
 

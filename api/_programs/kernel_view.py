@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opweave._profiler.profile import profile
-from opweave._profiler.report import ProfileReport
 from opweave._programs.interface import ProgramLike
 from opweave._programs.report import Report
 from opweave._programs.side_by_side import side_by_side
@@ -24,6 +22,9 @@ from opweave.runtime.binaries import disassembly as inspect
 from opweave.runtime.binaries import nvrtc
 from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.templates import TEMPLATES
+
+if TYPE_CHECKING:
+    from opweave._profiler.report import ProfileReport
 
 
 class KernelView:
@@ -213,6 +214,9 @@ class KernelView:
 
     def profile(self, *args: Any, **kwargs: Any) -> ProfileReport:
         """What this kernel does in a call of its program, see ``ow.profile``."""
+        from opweave._profiler.profile import profile
+        from opweave._profiler.report import ProfileReport
+
         whole = profile(self.program, *args, **kwargs)
         return ProfileReport(tuple(k for k in whole.kernels if k.name == self.name))
 

@@ -185,7 +185,8 @@ COMMANDS = (
     Command("profile", "count what a function's kernels or a .cu file do on a GPU, and model "
             "their time; no GPU is needed", "profiling:run",
             (*FUNCTION, *LAUNCH,
-             _flag("--source", "the source with warp instructions of each line in its margin")),
+             _flag("--source", "the source with warp instructions of each line in its margin"),
+             _flag("--blocks", "basic blocks of the binary: how often each runs, and its pipes")),
             ARGUMENTS + "\n" + PROFILE),
     Command("ops", "list all operators, or print the op-codes and dtypes of one",
             "operators:ops", (_value("name", "NAME", "of an operator, such as hypot", nargs="?"),

@@ -24,10 +24,10 @@ def run(options: Namespace) -> int:
     if options.json:
         kernels = [kernel.as_dict() for kernel in report.kernels]
         print_json({"what": options.function, "us_by_model": report.us, "kernels": kernels})
-    elif options.source:
+    elif options.source or options.blocks:
         for kernel in report.kernels:
             print(heading(kernel.name))
-            print(kernel.annotated)
+            print(kernel.annotated if options.source else kernel.blocks_table)
     else:
         print(report)
     return 0

@@ -15,6 +15,7 @@ class Facts:
         elements: results or steps of the launch, 0 where nobody knows; sentences count by them.
         issued: warp instructions of the launch, by pipe.
         moved_bytes: bytes between the memory and the multiprocessors.
+        loaded_bytes: those of them that threads wait for: stores are not waited for.
         least_bytes: bytes of the arrays, each once.
         wavefronts: of shared memory, and how many there would be without conflicts.
         sectors: of global memory that were asked for, and the fewest for the same bytes.
@@ -29,6 +30,7 @@ class Facts:
     elements: int
     issued: Mapping[str, float]
     moved_bytes: float
+    loaded_bytes: float
     least_bytes: float
     wavefronts: tuple[float, float]
     sectors: tuple[float, float]

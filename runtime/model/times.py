@@ -93,13 +93,13 @@ def memory(facts: Facts, device: DeviceModel) -> list[Limit]:
     sentence = (
         f"{facts.moved_bytes / 1e6:.4g} MB moved (the arrays have {facts.least_bytes / 1e6:.4g})"
     )
-    if flying < rate:
-        # stores do not wait: only what is loaded is bounded by what is in flight, at worst all
+    loading, moving = facts.loaded_bytes / flying, facts.moved_bytes / rate
+    if loading > moving:
         return [Limit(
-            "memory latency", facts.moved_bytes / flying,
-            f"{sentence} at {flying / 1000:.0f} GB/s: a thread has {facts.bytes_in_flight} bytes "
-            f"in flight in {facts.loads_in_flight} loads, {facts.resident_blocks} blocks of "
-            f"{facts.threads} threads a multiprocessor",
+            "memory latency", loading,
+            f"{facts.loaded_bytes / 1e6:.4g} MB loaded at {flying / 1000:.0f} GB/s: a thread has "
+            f"{facts.bytes_in_flight} bytes in flight in {facts.loads_in_flight} loads, "
+            f"{facts.resident_blocks} blocks of {facts.threads} threads a multiprocessor",
             f"more loads before the first use, or more blocks (limited by {facts.limiter})",
         )]  # fmt: skip
     wasted = facts.sectors[0] > 1.1 * facts.sectors[1]
@@ -109,7 +109,7 @@ def memory(facts: Facts, device: DeviceModel) -> list[Limit]:
         if wasted
         else "move fewer bytes: fuse with what produces or uses them, or a narrower dtype"
     )
-    return [Limit("memory", facts.moved_bytes / rate,
+    return [Limit("memory", moving,
                   f"{sentence} at {device.memory_gb_per_s:g} GB/s", mend)]  # fmt: skip
 
 

@@ -6,12 +6,14 @@ What it has no name for is ours, and its name begins with ``opweave__``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from opweave.runtime.sass.accesses import ARRAY_SHIFT, SECTOR, Requests
 from opweave.runtime.sass.execution import Execution
+from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import Listing
 from opweave.runtime.sass.pipes import OTHER, PIPES, pipe_of
 
@@ -50,6 +52,35 @@ def by_line(listing: Listing, issued: Iterable[float]) -> dict[int, dict[str, fl
             row = found.setdefault(one.line, Counter())
             row[pipe_of(one)] += times  # type: ignore[assignment]
     return {line: {k: float(v) for k, v in row.items()} for line, row in sorted(found.items())}
+
+
+@dataclass(frozen=True)
+class BlockCount:
+    """A basic block of the binary.
+
+    Attributes:
+        address: of its first instruction.
+        runs: warps that executed it, in the whole launch.
+        instructions: of the block, by pipe.
+        line: of its first instruction in the source, 0 where unknown.
+    """
+
+    address: int
+    runs: float
+    instructions: dict[str, int]
+    line: int
+
+
+def by_block(listing: Listing, issued: Sequence[float]) -> tuple[BlockCount, ...]:
+    """The basic blocks in the order of their addresses, without the padding at the end."""
+    flow, found = Flow(listing), []
+    for first, end in flow.ends.items():
+        rows = [one for one in listing.instructions[first:end] if one.root != "NOP"]
+        if rows:
+            pipes = Counter(map(pipe_of, rows))
+            runs = float(round(issued[first]))
+            found.append(BlockCount(rows[0].address, runs, dict(pipes), rows[0].line))
+    return tuple(found)
 
 
 def counters(listing: Listing, run: Execution) -> dict[str, float]:

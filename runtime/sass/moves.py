@@ -125,6 +125,15 @@ def _pack_predicates(m: Machine, one: Instruction, active: Array) -> None:
     m.set(one.operands[0].index, total, known, active)
 
 
+def _unpack_predicates(m: Machine, one: Instruction, active: Array) -> None:
+    """R2P: bits of a register as predicates, those under a mask."""
+    source, mask = one.operands[1], one.operands[2]
+    value, known = m.value(source)
+    for n in range(7):
+        if mask.value >> n & 1:
+            m.set_predicate(n, np.asarray(value) >> U32(n) & U32(1) > 0, known, active)
+
+
 def _reciprocal(m: Machine, one: Instruction, active: Array) -> None:
     """MUFU.RCP of a float that came from an integer; a division by integers corrects it."""
     value, known = m.value(one.operands[1])
@@ -186,6 +195,7 @@ SEMANTICS: dict[str, Row] = {
     "POPC": _population, "UPOPC": _population,
     "FLO": _leading, "UFLO": _leading,
     "VOTE": _vote, "VOTEU": _vote, "SHFL": _shuffle, "R2UR": _to_uniform,
-    "P2R": _pack_predicates, "MUFU": _reciprocal, "I2F": _to_float, "F2I": _to_integer,
+    "P2R": _pack_predicates, "R2P": _unpack_predicates,
+    "MUFU": _reciprocal, "I2F": _to_float, "F2I": _to_integer,
     "HFMA2": _packed_constant,
 }  # fmt: skip

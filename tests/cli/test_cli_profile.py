@@ -20,7 +20,7 @@ LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
 SAID = dict(
     zip(
-        COMMANDS[3:],
+        COMMANDS[4:],
         [(LOADS, 2048), (LOADS, 16384), (CONFLICTS, 992), (CONFLICTS, 0)],
         strict=True,
     )
@@ -73,6 +73,12 @@ def test_json_has_counters_by_name_and_the_margin_has_the_lines(capsys):
     (line,) = (row for row in out.splitlines() if "softmax_row_f32(" in row)
     assert status == 0
     assert line.endswith("| softmax_row_f32(")
+
+    status, out, _ = ran(capsys, COMMANDS[3])
+    assert status == 0
+    assert len(out.splitlines()) == 2 + sum(block["runs"] > 0 for block in kernel["basic_blocks"])
+    executed = sum(b["runs"] * sum(b["instructions"].values()) for b in kernel["basic_blocks"])
+    assert executed == pytest.approx(kernel["counters"]["smsp__inst_executed.sum"])
     total = sum(sum(row.values()) for row in kernel["lines"].values())
     assert total == pytest.approx(kernel["counters"]["smsp__inst_executed.sum"])
 

@@ -12,7 +12,7 @@ from opweave.runtime.model.times import LIMITS, model_time
 H200 = described()["H200"]
 FACTS = Facts(
     threads=256, grid_blocks=132 * 8 * 4, elements=1 << 26, issued={"fma": 1e6, "alu": 1e6},
-    moved_bytes=4.3e8, least_bytes=4.3e8, wavefronts=(0.0, 0.0), sectors=(1.3e7, 1.3e7),
+    moved_bytes=4.3e8, loaded_bytes=4.3e8, least_bytes=4.3e8, wavefronts=(0.0, 0.0), sectors=(1.3e7, 1.3e7),
     loads_in_flight=8, bytes_in_flight=128, warp_cycles=2000.0, resident_blocks=8, limiter="warps",
     heaviest={"alu": (14, 9e5), "fma": (15, 9e5)},
 )  # fmt: skip
@@ -92,6 +92,13 @@ def test_littles_law():
 
     # 132 x 8 x 256 threads with 4 bytes each, every 650 ns
     assert found.binds.us == pytest.approx(4.3e8 / (132 * 8 * 256 * 4 / 0.65))
+
+
+def test_stores_are_not_waited_for():
+    half = bound(bytes_in_flight=4, loads_in_flight=1, loaded_bytes=2.15e8)
+
+    assert half.binds.us == pytest.approx(2.15e8 / (132 * 8 * 256 * 4 / 0.65))
+    assert bound(bytes_in_flight=4, loads_in_flight=1, loaded_bytes=0.0).binds.name == "memory"
 
 
 def test_a_last_turn_that_is_not_full_stretches_the_launch():

@@ -78,6 +78,7 @@ PREDICATES = [
     ("LOP3.LUT P1, RZ, R1, 0x1, RZ, 0xc0, !PT", A & 1 > 0),
     ("PLOP3.LUT P1, PT, P0, PT, PT, 0x8, 0x0", ~P),
     ("PLOP3.LUT P1, PT, P0, PT, PT, 0x80, 0x8", P),
+    ("R2P PR, R1, 0x2", A & 2 > 0),
 ]
 
 
