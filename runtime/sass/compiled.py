@@ -17,7 +17,7 @@ from opweave.runtime.sass.listing import Listing, parse
 from opweave.templates import TEMPLATES
 
 # Architectures whose resources count what the system keeps of shared memory.
-COUNT_KEPT = ("sm_90a", "sm_100")
+COUNT_KEPT = ("sm_90a", "sm_100", "sm_120")
 
 
 @dataclass(frozen=True)

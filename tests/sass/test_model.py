@@ -18,7 +18,7 @@ FACTS = Facts(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["T4", "A100", "RTX 4090", "H100", "H200", "B200"])
+@pytest.mark.parametrize("name", ["T4", "A100", "RTX 4090", "H100", "H200", "B200", "RTX 5090"])
 def test_every_figure_of_a_device_has_a_source(name):
     sources = sources_of(name)
 

@@ -19,6 +19,7 @@ CAPABILITY = {
     "sm_89": (8, 9),
     "sm_90a": (9, 0),
     "sm_100": (10, 0),
+    "sm_120": (12, 0),
 }
 PROGRAM = r"""
 #include <climits>

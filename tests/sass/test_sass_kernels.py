@@ -72,7 +72,7 @@ def test_a_kernel_that_reads_once_asks_for_each_sector_once(target, function, ar
     assert kernel.counters["opweave__bytes_least.sum"] <= 32 * (loads + stores)
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_100"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_100", "sm_120"])
 def test_a_map_on_the_other_architectures(target):
     (kernel,) = ow.profile(polynomial, f32(1000), f32(1000), target=target).kernels
 
