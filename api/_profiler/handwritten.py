@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave._profiler.profile import Launch, model_of, profiled
+from opweave._profiler.profile import ProfiledLaunch, model_of, profiled
 from opweave._profiler.report import ProfileReport
 from opweave.compiler.ir.device import device_for
 from opweave.opcodes.errors import ArgumentError, CompileError
@@ -46,7 +46,9 @@ def profile_source(
     except CompileError as error:
         raise _explained(error, source) from None
     slots, arrays = _bound(made, kernel, args)
-    launch = Launch(source, kernel, _three(grid), _three(block), shared_bytes, slots, arrays)
+    launch = ProfiledLaunch(
+        source, kernel, _three(grid), _three(block), shared_bytes, slots, arrays
+    )
     return ProfileReport((profiled(launch, arch, device, made),))
 
 

@@ -16,7 +16,7 @@ from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device, device_for
 from opweave.opcodes.errors import ArgumentError, ToggleError
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.model.device import DeviceModel, described
-from opweave.runtime.model.facts import Facts
+from opweave.runtime.model.facts import LaunchFacts
 from opweave.runtime.model.occupancy import Occupancy, occupancy
 from opweave.runtime.model.times import model_time
 from opweave.runtime.sass.accesses import SECTOR
@@ -26,11 +26,11 @@ from opweave.runtime.sass.cubins import constants
 from opweave.runtime.sass.execution import Execution, execute
 from opweave.runtime.sass.in_flight import InFlight, Latencies, in_flight
 from opweave.runtime.sass.launches import Noted, NotingExecutor
-from opweave.runtime.sass.machine import Launched
+from opweave.runtime.sass.machine import DeviceLaunch
 
 
 @dataclass(frozen=True)
-class Launch:
+class ProfiledLaunch:
     """What a profile is of: a source, and one launch of a kernel in it.
 
     Attributes:
@@ -74,9 +74,11 @@ def profile(fused: Any, *args: Any, target: str = "sm_90a", **kwargs: Any) -> Pr
     return ProfileReport(tuple(profiled(each, program.target, device) for each in launches))
 
 
-def _launch_of(seen: Noted, source: str, fast: bool) -> Launch:
-    return Launch(source, seen.kernel.name, seen.grid, seen.block, seen.shared_bytes, seen.slots,
-                  seen.arrays, seen.elements, fast, seen.counters)  # fmt: skip
+def _launch_of(seen: Noted, source: str, fast: bool) -> ProfiledLaunch:
+    return ProfiledLaunch(
+        source, seen.kernel.name, seen.grid, seen.block, seen.shared_bytes, seen.slots,
+        seen.arrays, seen.elements, fast, seen.counters,
+    )  # fmt: skip
 
 
 def model_of(arch: str, target: Any) -> DeviceModel:
@@ -109,12 +111,12 @@ def _lowered(fused: Any, args: Any, kwargs: Any, target: Any) -> Any:
 
 
 def profiled(
-    launch: Launch, arch: str, device: DeviceModel, made: Compiled | None = None
+    launch: ProfiledLaunch, arch: str, device: DeviceModel, made: Compiled | None = None
 ) -> KernelProfile:
     """Execute one launch for its counts, and ask the model."""
     made = made or compiled(launch.source, launch.name, arch, fast=launch.fast)
     bank = constants(made.parameters, launch.slots, launch.grid, launch.block)
-    run = execute(made.listing, Launched(launch.grid, launch.block, bank, launch.counters))
+    run = execute(made.listing, DeviceLaunch(launch.grid, launch.block, bank, launch.counters))
     shared = made.shared_bytes(arch) + launch.shared_bytes
     held = occupancy(device, prod(launch.block), made.resources.registers, shared)
     latency = Latencies(
@@ -140,7 +142,9 @@ def profiled(
     )  # fmt: skip
 
 
-def _static(launch: Launch, made: Compiled, held: Occupancy, shared: int) -> dict[str, float]:
+def _static(
+    launch: ProfiledLaunch, made: Compiled, held: Occupancy, shared: int
+) -> dict[str, float]:
     """What the binary and the grid say without any execution."""
     own = made.resources
     names = {"registers": "registers", "shared memory": "shared_mem", "warps": "warps",
@@ -159,9 +163,9 @@ def _static(launch: Launch, made: Compiled, held: Occupancy, shared: int) -> dic
 
 
 def facts_of(
-    launch: Launch, made: Compiled, run: Execution, held: Occupancy, flying: InFlight,
+    launch: ProfiledLaunch, made: Compiled, run: Execution, held: Occupancy, flying: InFlight,
     device: DeviceModel,
-) -> Facts:  # fmt: skip
+) -> LaunchFacts:  # fmt: skip
     """What the model asks."""
     lines = by_line(made.listing, run.issued)
     issued = by_pipe(made.listing, run.issued)
@@ -175,7 +179,7 @@ def facts_of(
     near = [r for r in run.requests.values() if r.space == "shared"]
     every = sum(r.sectors for r in far)
     loaded = sum(r.sectors for r in far if not r.is_store) / every if every else 0.0
-    return Facts(
+    return LaunchFacts(
         prod(launch.block), prod(launch.grid), launch.elements, issued, moved,
         moved * loaded, least,
         (sum(r.wavefronts for r in near), sum(r.least for r in near)),
@@ -184,7 +188,7 @@ def facts_of(
     )  # fmt: skip
 
 
-def _bytes(launch: Launch, run: Execution, device: DeviceModel) -> tuple[float, float]:
+def _bytes(launch: ProfiledLaunch, run: Execution, device: DeviceModel) -> tuple[float, float]:
     """Bytes moved from and to the memory, and the least.
 
     What several blocks read of an array is moved once where the cache holds all arrays, else once

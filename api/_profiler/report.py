@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from opweave.runtime.model.facts import Facts
+from opweave.runtime.model.facts import LaunchFacts
 from opweave.runtime.model.times import ModelTime
 from opweave.runtime.sass.counters import BlockCount
 from opweave.runtime.sass.execution import Skipped
@@ -38,7 +38,7 @@ class KernelProfile:
     device: str
     clock_mhz: float
     counters: Mapping[str, float]
-    facts: Facts
+    facts: LaunchFacts
     model: ModelTime
     skipped: tuple[Skipped, ...]
     unknown: tuple[str, ...]

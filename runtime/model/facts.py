@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Facts:
+class LaunchFacts:
     """One launch of one kernel.
 
     Attributes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from opweave.runtime.model.device import DeviceModel
-from opweave.runtime.model.facts import Facts
+from opweave.runtime.model.facts import LaunchFacts
 
 WARP = 32
 RATES = {
@@ -65,28 +65,28 @@ class ModelTime:
         return self.limits[0]
 
 
-def _busy(facts: Facts, device: DeviceModel) -> int:
+def _busy(facts: LaunchFacts, device: DeviceModel) -> int:
     return min(device.sms, facts.grid_blocks)
 
 
-def _per_sm(count: float, rate: float, facts: Facts, device: DeviceModel) -> float:
+def _per_sm(count: float, rate: float, facts: LaunchFacts, device: DeviceModel) -> float:
     """Microseconds in which the busy multiprocessors do so much, at a rate of a cycle."""
     return count / (rate * _busy(facts, device)) / device.clock_mhz
 
 
-def waves(facts: Facts, device: DeviceModel) -> float:
+def waves(facts: LaunchFacts, device: DeviceModel) -> float:
     """Turns in which all blocks are done."""
     return facts.grid_blocks / (device.sms * max(1, facts.resident_blocks))
 
 
-def little(facts: Facts, device: DeviceModel) -> float:
+def little(facts: LaunchFacts, device: DeviceModel) -> float:
     """Bytes a microsecond that the loads in flight can fetch: Little's law."""
     resident = min(facts.resident_blocks, ceil(facts.grid_blocks / _busy(facts, device)))
     threads = resident * facts.threads * _busy(facts, device)
     return threads * facts.bytes_in_flight / (device.memory_latency_ns / 1000)
 
 
-def memory(facts: Facts, device: DeviceModel) -> list[Limit]:
+def memory(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
     """Bytes over the rate that is achieved, lower where too few bytes are in flight."""
     rate = device.memory_gb_per_s * 1000  # bytes a microsecond
     flying = little(facts, device) if facts.bytes_in_flight else rate
@@ -113,7 +113,7 @@ def memory(facts: Facts, device: DeviceModel) -> list[Limit]:
                   f"{sentence} at {device.memory_gb_per_s:g} GB/s", mend)]  # fmt: skip
 
 
-def sectors(facts: Facts, device: DeviceModel) -> list[Limit]:
+def sectors(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
     """Sectors between a multiprocessor and its first cache: four a cycle."""
     asked, least = facts.sectors
     return [Limit(
@@ -123,7 +123,7 @@ def sectors(facts: Facts, device: DeviceModel) -> list[Limit]:
     )]  # fmt: skip
 
 
-def issue(facts: Facts, device: DeviceModel) -> list[Limit]:
+def issue(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
     """Instructions over the schedulers."""
     count = facts.instructions
     return [Limit(
@@ -133,7 +133,7 @@ def issue(facts: Facts, device: DeviceModel) -> list[Limit]:
     )]  # fmt: skip
 
 
-def _most(facts: Facts) -> str:
+def _most(facts: LaunchFacts) -> str:
     pipe = max(facts.issued, key=lambda name: facts.issued[name], default="")
     if not pipe:
         return "none"
@@ -144,7 +144,7 @@ def _most(facts: Facts) -> str:
     )
 
 
-def pipes(facts: Facts, device: DeviceModel) -> list[Limit]:
+def pipes(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
     """Instructions of each pipe over its rate."""
     out = []
     for pipe, count in facts.issued.items():
@@ -162,7 +162,7 @@ def pipes(facts: Facts, device: DeviceModel) -> list[Limit]:
     return out
 
 
-def shared(facts: Facts, device: DeviceModel) -> list[Limit]:
+def shared(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
     """Wavefronts of shared memory."""
     count, least = facts.wavefronts
     padded = "pad rows or swizzle, so that banks differ"
@@ -173,7 +173,7 @@ def shared(facts: Facts, device: DeviceModel) -> list[Limit]:
     )]  # fmt: skip
 
 
-def chain(facts: Facts, device: DeviceModel) -> list[Limit]:
+def chain(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
     """One warp after another: a block cannot be faster than its slowest chain of instructions."""
     turns = max(1, ceil(waves(facts, device) - 1e-9))
     return [Limit(
@@ -183,12 +183,12 @@ def chain(facts: Facts, device: DeviceModel) -> list[Limit]:
     )]  # fmt: skip
 
 
-LIMITS: tuple[Callable[[Facts, DeviceModel], list[Limit]], ...] = (
+LIMITS: tuple[Callable[[LaunchFacts, DeviceModel], list[Limit]], ...] = (
     memory, sectors, issue, pipes, shared, chain,
 )  # fmt: skip
 
 
-def model_time(facts: Facts, device: DeviceModel) -> ModelTime:
+def model_time(facts: LaunchFacts, device: DeviceModel) -> ModelTime:
     """The largest limit, stretched by a last turn that is not full, behind the launch."""
     found = [limit for row in LIMITS for limit in row(facts, device)]
     found.sort(key=lambda limit: -limit.us)

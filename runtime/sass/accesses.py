@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.runtime.sass.listing import Instruction, Operand
+from opweave.runtime.sass.listing import Instruction, SassOperand
 from opweave.runtime.sass.machine import U64, WARP, Array, Machine
 
 SECTOR, BANKS, WORD, ARRAY_SHIFT = 32, 32, 4, 36
@@ -81,8 +81,8 @@ def address(m: Machine, one: Instruction, space: str = "") -> tuple[Any, Any]:
     return (total if is_wide else total & U64(0xFFFFFFFF)), known
 
 
-def _part(m: Machine, part: Operand, is_wide: bool) -> tuple[Any, Any]:
-    plain = Operand(part.kind, part.text, part.index)
+def _part(m: Machine, part: SassOperand, is_wide: bool) -> tuple[Any, Any]:
+    plain = SassOperand(part.kind, part.text, part.index)
     scale = next((int(s[1:]) for s in part.suffixes if s[0] == "X"), 1)
     if is_wide and "U32" not in part.suffixes and scale == 1:
         return m.pair(plain)

@@ -12,7 +12,7 @@ from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.binaries import nvrtc
 from opweave.runtime.binaries.debuginfo import plain_name
 from opweave.runtime.binaries.disassembly import Resources, resources, sass_with_bits
-from opweave.runtime.sass.cubins import Parameters, parameters
+from opweave.runtime.sass.cubins import ParameterPlaces, parameters
 from opweave.runtime.sass.listing import Listing, parse
 from opweave.templates import TEMPLATES
 
@@ -26,7 +26,7 @@ class Compiled:
 
     listing: Listing
     resources: Resources
-    parameters: Parameters
+    parameters: ParameterPlaces
     cubin: bytes
 
     def shared_bytes(self, arch: str) -> int:

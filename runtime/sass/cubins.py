@@ -18,7 +18,7 @@ EXTENTS = {0x140: 0x0, 0x160: 0x0, 0x210: 0x0, 0x380: 0x360}
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ParameterPlaces:
     """Where parameters lie in constant bank 0.
 
     Attributes:
@@ -30,7 +30,7 @@ class Parameters:
     places: tuple[tuple[int, int], ...]
 
 
-def parameters(cubin: bytes, name: str) -> Parameters:
+def parameters(cubin: bytes, name: str) -> ParameterPlaces:
     """The parameters of a kernel.
 
     Raises:
@@ -49,7 +49,7 @@ def parameters(cubin: bytes, name: str) -> Parameters:
             places[number] = offset, int.from_bytes(value[8:12], "little") >> 18
     if base < 0:
         raise UnsupportedError(f"the cubin does not say where parameters of {name} lie")
-    return Parameters(base, tuple(places[n] for n in sorted(places)))
+    return ParameterPlaces(base, tuple(places[n] for n in sorted(places)))
 
 
 def _attributes(data: bytes) -> list[tuple[int, bytes]]:
@@ -63,7 +63,7 @@ def _attributes(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def constants(
-    where: Parameters, slots: Sequence[bytes], grid: Sequence[int], block: Sequence[int]
+    where: ParameterPlaces, slots: Sequence[bytes], grid: Sequence[int], block: Sequence[int]
 ) -> dict[int, int]:
     """Constant bank 0 as words: extents of the launch, and the parameters.
 

@@ -21,11 +21,11 @@ from opweave.runtime.sass import synchronising
 from opweave.runtime.sass.accesses import SPACES, STORES, Requests, count, width
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import PT, UNIFORM, UPT, Instruction, Listing
-from opweave.runtime.sass.machine import RUNNING, WARP, Array, Launched, Machine
+from opweave.runtime.sass.machine import RUNNING, WARP, Array, DeviceLaunch, Machine
 from opweave.runtime.sass.moves import SEMANTICS
 from opweave.runtime.sass.pipes import computes_data
 from opweave.runtime.sass.slices import PREDICATES, deciding, written
-from opweave.runtime.sass.stored import SharedMemory, draw, is_ticket
+from opweave.runtime.sass.stored import StoredBytes, draw, is_ticket
 
 INTO_SHARED = ("STS", "ATOMS", "LDGSTS", "ST", "STSM")
 MOST_LANES = 4096
@@ -75,7 +75,7 @@ class Execution:
     trace: tuple[tuple[int, bool], ...] = ()
 
 
-def sample(launched: Launched) -> tuple[Array, Array]:
+def sample(launched: DeviceLaunch) -> tuple[Array, Array]:
     """Blocks to execute, evenly spread, and how many of the launch each stands for.
 
     The last one stands for itself, because it may have less to do.
@@ -90,10 +90,10 @@ def sample(launched: Launched) -> tuple[Array, Array]:
     return blocks, weights
 
 
-class Executor:
+class WarpExecutor:
     """Runs the sampled blocks of one launch."""
 
-    def __init__(self, flow: Flow, launched: Launched):
+    def __init__(self, flow: Flow, launched: DeviceLaunch):
         self.flow, self.launched = flow, launched
         self.instructions = flow.listing.instructions
         blocks, weights = sample(launched)
@@ -219,8 +219,8 @@ class Executor:
         return is_ticket(one) and self.counts and not maybe.any()
 
     @cached_property
-    def shared(self) -> SharedMemory:
-        return SharedMemory(self.machine)
+    def shared(self) -> StoredBytes:
+        return StoredBytes(self.machine)
 
     @cached_property
     def _keeps(self) -> bool:
@@ -261,10 +261,10 @@ class Executor:
         return [b for b in (target, n + 1) if b in self.flow.ends]
 
 
-def execute(listing: Listing, launched: Launched) -> Execution:
+def execute(listing: Listing, launched: DeviceLaunch) -> Execution:
     """Run one launch of a kernel, or as many of its blocks as stand for it.
 
     Raises:
         LaunchError: the kernel does not end.
     """
-    return Executor(Flow(listing), launched).run()
+    return WarpExecutor(Flow(listing), launched).run()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.runtime.sass.listing import Instruction, Operand
+from opweave.runtime.sass.listing import Instruction, SassOperand
 from opweave.runtime.sass.machine import I64, U32, U64, Array, Machine
 
 Row = Callable[[Machine, Instruction, Array], None]
@@ -26,10 +26,10 @@ JOIN: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def sources(one: Instruction) -> tuple[list[Operand], list[Operand], list[Operand]]:
+def sources(one: Instruction) -> tuple[list[SassOperand], list[SassOperand], list[SassOperand]]:
     """Predicates that are written, values that are read, predicates that are read."""
     operands = list(one.operands)
-    leading: list[Operand] = []
+    leading: list[SassOperand] = []
     if operands and operands[0].kind == "r":
         operands = operands[1:]
     while operands and operands[0].kind == "p":
@@ -43,7 +43,7 @@ def signed(value: Any) -> Any:
     return np.asarray(value, U32).view(np.int32).astype(I64)
 
 
-def valued(m: Machine, o: Operand, *, negates: bool = True) -> tuple[Any, Any]:
+def valued(m: Machine, o: SassOperand, *, negates: bool = True) -> tuple[Any, Any]:
     """An operand with its sign applied."""
     value, known = m.value(o)
     if "~" in o.sign:

@@ -37,7 +37,7 @@ class Control(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Operand:
+class SassOperand:
     """One operand.
 
     Attributes:
@@ -57,7 +57,7 @@ class Operand:
     value: int = 0
     sign: str = ""
     suffixes: tuple[str, ...] = ()
-    parts: tuple[Operand, ...] = ()
+    parts: tuple[SassOperand, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class Instruction:
 
     address: int
     text: str
-    guard: Operand | None
+    guard: SassOperand | None
     root: str
     modifiers: tuple[str, ...]
-    operands: tuple[Operand, ...]
+    operands: tuple[SassOperand, ...]
     control: Control
     line: int = 0
 
@@ -99,7 +99,7 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^\[(]*[\])])", text) if part.strip()]
 
 
-def operand(text: str) -> Operand:
+def operand(text: str) -> SassOperand:
     """One operand.
 
     >>> operand("-R4.reuse").index, operand("-R4.reuse").sign
@@ -111,27 +111,27 @@ def operand(text: str) -> Operand:
         base = (UNIFORM if kind == "UR" else 8) if kind[0] == "U" else 0
         last = PT if kind[-1] == "P" else RZ
         index = base + (last if number in "ZT" else int(number))
-        return Operand(kind[-1].lower(), text, index, sign=sign, suffixes=_suffixes(suffixes))
+        return SassOperand(kind[-1].lower(), text, index, sign=sign, suffixes=_suffixes(suffixes))
     if found := NUMBER.match(text):
         value = int(found[2], 0)
-        return Operand("i", text, value=-value if found[1] else value)
+        return SassOperand("i", text, value=-value if found[1] else value)
     if found := CONSTANT.match(text):
         at, parts = _address(found[3])
         bank = int(found[2], 16)
-        return Operand("c", text, bank, at, found[1], _suffixes(found[4]), parts)
+        return SassOperand("c", text, bank, at, found[1], _suffixes(found[4]), parts)
     if found := TARGET.match(text):
-        return Operand("t", found[1])
+        return SassOperand("t", found[1])
     if text.endswith("]") and "[" in text:
         at, parts = _address(text[text.rindex("[") + 1 : -1])
-        return Operand("m", text, value=at, parts=parts)
-    return Operand("s", text)
+        return SassOperand("m", text, value=at, parts=parts)
+    return SassOperand("s", text)
 
 
 def _suffixes(text: str) -> tuple[str, ...]:
     return tuple(filter(None, text.split(".")))
 
 
-def _address(text: str) -> tuple[int, tuple[Operand, ...]]:
+def _address(text: str) -> tuple[int, tuple[SassOperand, ...]]:
     """The offset and the registers of ``R2.64+UR4+0x10``."""
     parts = [operand(p) for p in re.sub(r"\+-", "+-", text).split("+") if p]
     registers = tuple(p for p in parts if p.kind != "i" and p.index not in (RZ, UNIFORM + RZ))

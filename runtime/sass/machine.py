@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.runtime.sass.listing import PT, RZ, UNIFORM, UPT, Operand
+from opweave.runtime.sass.listing import PT, RZ, UNIFORM, UPT, SassOperand
 
 Array = np.ndarray[Any, Any]
 WARP = 32
@@ -21,7 +21,7 @@ U32, U64, I64 = np.uint32, np.uint64, np.int64
 
 
 @dataclass(frozen=True)
-class Launched:
+class DeviceLaunch:
     """One launch, as the hardware sees it.
 
     Attributes:
@@ -62,7 +62,7 @@ class Machine:
         weights: by warp, how many warps of the launch it stands for.
     """
 
-    launched: Launched
+    launched: DeviceLaunch
     blocks: Array
     weights: Array
     registers: Array = field(init=False)
@@ -128,7 +128,7 @@ class Machine:
 
     # What instructions read and write; lanes outside of the active ones keep what they have.
 
-    def value(self, o: Operand) -> tuple[Any, Any]:
+    def value(self, o: SassOperand) -> tuple[Any, Any]:
         """The 32 bits of an operand and whether they are known, by lane or for all."""
         if o.kind == "r":
             found, known = self.registers[o.index], self.known[o.index]
@@ -140,20 +140,20 @@ class Machine:
             return U32(word or 0), word is not None
         return U32(0), False
 
-    def pair(self, o: Operand) -> tuple[Any, Any]:
+    def pair(self, o: SassOperand) -> tuple[Any, Any]:
         """The 64 bits of a pair of registers, or of a number."""
         if o.kind == "r" and o.index not in (RZ, UNIFORM + RZ):
             high, known = self.registers[o.index + 1], self.known[[o.index, o.index + 1]].all(0)
             return self.registers[o.index].astype(U64) | high.astype(U64) << U64(32), known
         if o.kind == "c":
             low, is_low = self.value(o)
-            high, is_high = self.value(Operand("c", "", o.index, o.value + 4))
+            high, is_high = self.value(SassOperand("c", "", o.index, o.value + 4))
             return U64(low) | U64(high) << U64(32), is_low and is_high
         if o.kind == "i":
             return U64(o.value & (2**64 - 1)), True
         return U64(0), o.kind == "r"
 
-    def predicate(self, o: Operand) -> tuple[Array, Array]:
+    def predicate(self, o: SassOperand) -> tuple[Array, Array]:
         """The truth of a predicate and whether it is known."""
         found = self.predicates[o.index]
         return (~found if o.sign else found), self.sure[o.index]

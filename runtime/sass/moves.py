@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from opweave.runtime.sass.integers import INTEGERS, Row, signed, sources, valued
-from opweave.runtime.sass.listing import Instruction, Operand
+from opweave.runtime.sass.listing import Instruction, SassOperand
 from opweave.runtime.sass.machine import U32, U64, WARP, Array, Machine
 from opweave.runtime.sass.slices import result_registers
 
@@ -36,7 +36,7 @@ def _constant(m: Machine, one: Instruction, active: Array) -> None:
     """LDC, ULDC, LDCU: words of a constant bank."""
     target, source = one.operands[0], one.operands[-1]
     for n in range(result_registers(one)):
-        word = Operand("c", "", source.index, source.value + 4 * n, parts=source.parts)
+        word = SassOperand("c", "", source.index, source.value + 4 * n, parts=source.parts)
         m.set(target.index + n, *m.value(word), active)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opweave.runtime.sass.listing import PT, RZ, UNIFORM, UPT, Instruction, Operand
+from opweave.runtime.sass.listing import PT, RZ, UNIFORM, UPT, Instruction, SassOperand
 
 # Nothing is written by them; their operands are all read.
 NO_RESULT = (
@@ -95,7 +95,7 @@ def read(one: Instruction) -> list[int]:
     return found
 
 
-def of_address(o: Operand) -> list[int]:
+def of_address(o: SassOperand) -> list[int]:
     """Registers of an address."""
     return [r for part in o.parts for r in (part.index, part.index + 1)]
 

@@ -18,7 +18,7 @@ from opweave.runtime.sass.machine import U32, U64, Array, Machine
 MOST_SHARED = 232 * 1024
 
 
-class SharedMemory:
+class StoredBytes:
     """The shared memory of the sampled blocks, byte by byte, and which bytes are known.
 
     Attributes:

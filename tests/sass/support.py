@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from opweave.runtime.sass.execution import Executor
+from opweave.runtime.sass.execution import WarpExecutor
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import Listing, instruction
-from opweave.runtime.sass.machine import Launched
+from opweave.runtime.sass.machine import DeviceLaunch
 
 FREE = 0x7 << 46 | 0x7 << 49  # upper bits of an instruction that sets no barrier
 
@@ -22,8 +22,8 @@ def listing(text):
 
 
 def executor(text, *, block=32, grid=1, constants=None, counters=()):
-    launched = Launched((grid, 1, 1), (block, 1, 1), constants or {}, frozenset(counters))
-    return Executor(Flow(listing(text)), launched)
+    launched = DeviceLaunch((grid, 1, 1), (block, 1, 1), constants or {}, frozenset(counters))
+    return WarpExecutor(Flow(listing(text)), launched)
 
 
 def computed(text, **registers):

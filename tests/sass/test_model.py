@@ -6,11 +6,11 @@ import pytest
 
 import opweave as ow
 from opweave.runtime.model.device import FOLDER, DeviceModel, described, read, sources_of
-from opweave.runtime.model.facts import Facts
+from opweave.runtime.model.facts import LaunchFacts
 from opweave.runtime.model.times import LIMITS, model_time
 
 H200 = described()["H200"]
-FACTS = Facts(
+FACTS = LaunchFacts(
     threads=256, grid_blocks=132 * 8 * 4, elements=1 << 26, issued={"fma": 1e6, "alu": 1e6},
     moved_bytes=4.3e8, loaded_bytes=4.3e8, least_bytes=4.3e8, wavefronts=(0.0, 0.0), sectors=(1.3e7, 1.3e7),
     loads_in_flight=8, bytes_in_flight=128, warp_cycles=2000.0, resident_blocks=8, limiter="warps",
