@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class Noted:
         slots: the parameters' bytes; an array's address begins at its number << 36.
         arrays: bytes of each array, by its number.
         counters: numbers of the arrays that are zero before the launch.
-        elements: results of the launch, or steps where it reduces.
+        elements: results of the launch, or steps where it reduces; 0 where nobody knows.
     """
 
     kernel: Kernel
@@ -64,7 +65,8 @@ class NotingExecutor(HostExecutor):
         return each_apart(kernels, schedule, extents)
 
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
-        batch, rows, cols = kernel.elements(extents)
+        # of a kernel that someone wrote nobody knows what an element is
+        elements = 0 if kernel.template == "handwritten" else prod(kernel.elements(extents))
 
         def launch(slots: Any, arrays: Sequence[Any]) -> None:
             words = bytes(slots)
@@ -72,7 +74,7 @@ class NotingExecutor(HostExecutor):
             sizes = placed(kernel, made, arrays)
             self.seen.append(Noted(
                 kernel, kernel.grid(extents), kernel.block, kernel.dynamic_bytes(extents),
-                tuple(made), sizes, _counters(kernel, made), batch * rows * cols,
+                tuple(made), sizes, _counters(kernel, made), elements,
             ))  # fmt: skip
 
         return launch

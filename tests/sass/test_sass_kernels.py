@@ -225,6 +225,17 @@ def test_a_kernel_an_edited_one_and_a_list_have_profiles():
     assert after.counters["smsp__inst_executed.sum"] > before.counters["smsp__inst_executed.sum"]
 
 
+def test_a_kernel_of_a_users_own_has_no_elements():
+    source = 'extern "C" __global__ void half(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x] / 2; }'
+    half = ow.raw_kernel(
+        source, "half", outputs={"y": lambda x: x.shape}, grid=1, block=64, numpy=lambda x: x / 2
+    )  # fmt: skip
+    (kernel,) = ow.profile(half, f32(64)).kernels
+
+    assert kernel.counters[LOADS] == 8
+    assert kernel.facts.unit == "warp instructions"
+
+
 def test_a_profile_is_the_same_each_time():
     assert str(ow.profile(total, f32(4096))) == str(ow.profile(total, f32(4096)))
 
