@@ -45,19 +45,19 @@ def rounded(value: Fraction, kind: str, mode: str) -> float:
     return sign * float(made)
 
 
-def zero_of(mode: str) -> float:
-    """The zero that a sum of opposite numbers is."""
-    return -0.0 if mode == "rm" else 0.0
-
-
 def each(
-    meaning: Callable[..., Fraction], plain: Callable[..., Array], kind: str, mode: str
+    meaning: Callable[..., Fraction],
+    plain: Callable[..., Array],
+    kind: str,
+    mode: str,
+    terms: Callable[..., tuple[float, float]] | None = None,
 ) -> Callable[..., Array]:
     """A function of finite float64 arrays, rounded once; results that are no numbers are NumPy's.
 
     Args:
         meaning: of exact operands; may raise ZeroDivisionError or ValueError.
         plain: the same by NumPy, which says what comes of infinities, NaN and zeros.
+        terms: of a sum, whose zero is -0 when rounding down unless both of them are +0.
     """
 
     def computed(*operands: Array) -> Array:
@@ -74,14 +74,14 @@ def each(
                 continue
             if value != 0:
                 flat[n] = rounded(value, kind, mode)
-            elif mode == "rm" and flat[n] == 0 and not _is_plus(values):
-                flat[n] = -0.0 if meaning.__name__ == "_sum" else flat[n]
+            elif mode == "rm" and terms is not None and not _are_plus(terms(*values)):
+                flat[n] = -0.0
         return made
 
     return computed
 
 
-def _is_plus(values: tuple[float, ...]) -> bool:
+def _are_plus(values: tuple[float, ...]) -> bool:
     """All are +0.0."""
     return all(v == 0 and math.copysign(1, v) > 0 for v in values)
 

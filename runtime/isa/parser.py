@@ -178,6 +178,7 @@ class _Body:
     def __init__(self, parser: _Parser, function: Function):
         self.parser, self.words, self.function = parser, parser.words, function
         self.scopes = NameScopes(function)
+        self.outer: dict[tuple[int, int, int], tuple[int, int]] = {}
 
     def read(self) -> None:
         """Read up to the closing brace."""
@@ -200,11 +201,7 @@ class _Body:
         if word == ".reg":
             self._registers()
         elif word == ".loc":
-            file, line = int(self.words.take().text), int(self.words.take().text)
-            self.parser.place = (file, line) if line else self.parser.place
-            self.words.take()  # the column
-            while self.words.found(","):
-                self._inlined()
+            self._place()
         elif word in SPACES:
             for made in self.parser._variables(word[1:]):
                 self.function.variables.append(self.scopes.variable(made))
@@ -214,13 +211,25 @@ class _Body:
         else:
             raise PtxSyntaxError(f"PTX line {self.words.line}: the directive {word} is not known")
 
-    def _inlined(self) -> None:
-        """``function_name X, inlined_at F L C`` behind a .loc."""
-        while self.words.next in ("function_name", "inlined_at", "+") or (
-            self.words.next[:1].isalnum() and self.words.next[:1].isdigit()
-        ):
+    def _place(self) -> None:
+        """``.loc file line column``; what was inlined counts for the line that calls it."""
+        found = self._three()
+        outer = None
+        while self.words.found(","):
             if self.words.take().text == "function_name":
                 self.words.take()
+                if self.words.found("+"):
+                    self.words.take()
+            else:  # inlined_at: the place of the call, which may be inlined itself
+                called = self._three()
+                outer = self.outer.get(called, called[:2])
+        self.outer[found] = outer or found[:2]
+        if found[1]:
+            self.parser.place = self.outer[found]
+
+    def _three(self) -> tuple[int, int, int]:
+        file, line, column = (int(self.words.take().text) for _ in range(3))
+        return file, line, column
 
     def _registers(self) -> None:
         kind = self.words.take().text[1:]

@@ -113,17 +113,13 @@ def add(kind: str, mode: str) -> Callable[[Array, Array], Array]:
     if mode == "rn" and kind in ("f32", "f64"):
         return np.add
     if kind == "f64":
-        return each(_sum, np.add, kind, mode)
+        return each(lambda a, b: a + b, np.add, kind, mode, lambda a, b: (a, b))
 
     def computed(a: Array, b: Array) -> Array:
         wide, other = a.astype(np.float64), b.astype(np.float64)
         return zeros(narrowed(*two_sum(wide, other), kind, mode), wide, other, mode)
 
     return computed
-
-
-def _sum(a: Fraction, b: Fraction) -> Fraction:
-    return a + b
 
 
 def multiply(kind: str, mode: str) -> Callable[[Array, Array], Array]:
@@ -180,10 +176,18 @@ def _fma_single(a: Array, b: Array, c: Array) -> Array:
 
 
 def _fma_exact(mode: str) -> Callable[[Array, Array, Array], Array]:
-    def _sum(a: Fraction, b: Fraction, c: Fraction) -> Fraction:
+    def exact(a: Fraction, b: Fraction, c: Fraction) -> Fraction:
         return a * b + c
 
-    return each(_sum, lambda a, b, c: a * b + c, "f64", mode)
+    # a product that is no zero, but too small for a float, is none of the terms that are zero
+    return each(exact, _fma_plain, "f64", mode, lambda a, b, c: (a * b, c))
+
+
+def _fma_plain(a: Array, b: Array, c: Array) -> Array:
+    """What comes of infinities; a product beyond the range is none."""
+    finite = np.isfinite(a) & np.isfinite(b) & np.isinf(c)
+    made: Array = np.where(finite, c, a * b + c)
+    return made
 
 
 def _fma_wide(a: Array, b: Array, c: Array) -> Array:
@@ -202,7 +206,7 @@ def _fma_wide(a: Array, b: Array, c: Array) -> Array:
     if not fine.all():
         bad = ~fine
         plain = (a == 0) | (b == 0) | ~np.isfinite(a) | ~np.isfinite(b) | ~np.isfinite(c)
-        made = np.where(plain, a * b + c, made)
+        made = np.where(plain, _fma_plain(a, b, c), made)
         bad &= ~plain
         if bad.any():
             made[bad] = _fma_exact("rn")(a[bad], b[bad], c[bad])

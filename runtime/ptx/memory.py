@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from opweave.runtime.isa.instruction import Array
 SHARED_WINDOW, LOCAL_WINDOW = 1 << 60, 1 << 61  # where generic addresses have these spaces
 PATTERN = 0xFD  # what memory begins with that nobody has written
 WRITTEN = 0xFF
+# Linux promises no memory for such pages; the module of Python 3.11 has no name for it.
+NORESERVE = 0x4000 if sys.platform == "linux" else 0
 
 
 class AccessFault(Exception):
@@ -31,7 +34,7 @@ class AccessFault(Exception):
 
 def lazily(count: int) -> Array:
     """So many zero bytes, of which only those that are touched take memory."""
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE
     held: Array = np.frombuffer(mmap.mmap(-1, max(count, 1), flags=flags), np.uint8)
     return held[:count]
 

@@ -29,8 +29,10 @@ MODES = {"rn": None, "rz": None, "rm": None, "rp": None}
 def neighbours(exact, dtype):
     """The numbers of a format on both sides of an exact one, as (below, above)."""
     with np.errstate(all="ignore"):
-        near = dtype.type(float(exact)) if abs(exact) < 2**1030 else dtype.type(
-            math.copysign(math.inf, exact))  # fmt: skip
+        try:
+            near = dtype.type(float(exact))
+        except OverflowError:
+            near = dtype.type(math.inf if exact > 0 else -math.inf)
         low, high = dtype.type(-np.inf), dtype.type(np.inf)
         while np.isinf(near) or Fraction(float(near)) > exact:
             if near == -np.inf:
@@ -141,7 +143,7 @@ def opposite(name, columns):
                 exactly(lambda x, y, z: x * y + z, *v) == 0 for v in zip(*columns, strict=True)
             ])  # fmt: skip
     else:
-        zero = terms[0] == -terms[1]
+        zero = (terms[0] == -terms[1]) & np.isfinite(terms[0])
     plus = (terms[0] == 0) & ~np.signbit(terms[0]) & (terms[1] == 0) & ~np.signbit(terms[1])
     return zero & ~plus
 
