@@ -21,15 +21,26 @@ from opweave.runtime.isa.instruction import (
 )
 from opweave.runtime.isa.parser import parse
 from opweave.runtime.isa.table import operation_of
-from opweave.runtime.ptx import accesses, atomics, control
+from opweave.runtime.ptx import (
+    accesses,
+    atomics,
+    clusters,
+    control,
+    copies,
+    matrices,
+    mbarriers,
+    warps,
+)
 from opweave.runtime.ptx.binding import Scope
 from opweave.runtime.ptx.layout import KernelLayout, laid_out
 from opweave.runtime.ptx.machine import Active, End, Machine, Step, Straight
 from opweave.runtime.ptx.moves import moved
-from opweave.runtime.ptx.warps import TOGETHER
 
+TOGETHER = {**warps.TOGETHER, **matrices.TOGETHER}
 ENDS = ("bra", "ret", "exit", "trap", "call", "bar", "barrier", *TOGETHER)
-STEPS = {**accesses.STEPS, **atomics.STEPS}
+STEPS = {
+    **accesses.STEPS, **atomics.STEPS, **copies.STEPS, **mbarriers.STEPS, **clusters.STEPS,
+}  # fmt: skip
 # A loop around one of these waits for somebody else.
 LOOKS = ("volatile", "acquire", "relaxed", "mmio", "try_wait", "test_wait")
 
@@ -129,6 +140,8 @@ class _Binding:
             return _trap(scope, form, at)
         if one.root == "call":
             return self._call(placed, form, at)
+        if one.root == "barrier" and "cluster" in one.modifiers:
+            return clusters.cluster_barrier(scope, form, at)
         if one.root in ("bar", "barrier") and "warp" not in one.modifiers:
             return control.barrier(scope, form, at)
         root = "bar.warp" if one.root == "bar" else one.root

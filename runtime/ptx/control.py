@@ -113,7 +113,7 @@ class _BarrierForm:
             own = numbers == n
             held = None if values is None else values[own]
             party = Barrier(self.one, threads[own], needed[own], self.waits, held, then)
-            machine.waiting.arrive(("block", n), party)
+            machine.waiting.arrive(n, party)
 
     def reduced(self, machine: Machine, threads: Array, found: Any) -> None:
         """Give threads what the predicates of their block come to."""

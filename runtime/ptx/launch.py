@@ -76,9 +76,10 @@ def run(launch: PtxLaunch, regions: Sequence[PtxRegion], recorder: Recorder | No
     symbols["%dynamic_smem_size"] = launch.shared_bytes
     schedule = schedule_of(launch.schedule)
     sizes = code.layout.shared + launch.shared_bytes, code.layout.local
+    cluster = int(np.prod(launch.shape.cluster))
     for blocks in _batches(launch, code):
         machine = Machine(
-            launch.name, code.straight, code.slots, launch.shape, schedule.order(blocks), memory,
+            launch.name, code.straight, code.slots, launch.shape, schedule.order(blocks, cluster), memory,
             symbols, launch.params, sizes, schedule, launch.budget, recorder,
         )  # fmt: skip
         machine.run()
@@ -96,6 +97,8 @@ def _check(launch: PtxLaunch, code: Code) -> None:
         raise PtxLaunchError(f"{launch.name}: {shape.threads} threads: expected 1 to 1024")
     if any(g % c for g, c in zip(shape.grid, shape.cluster, strict=True)):
         raise PtxLaunchError(f"{launch.name}: the grid is no multiple of its clusters")
+    if launch.chosen is not None and shape.cluster != (1, 1, 1):
+        raise PtxLaunchError(f"{launch.name}: blocks of clusters cannot be chosen: run them all")
     if len(launch.params) != code.layout.params_size:
         raise PtxLaunchError(
             f"{launch.name}: {len(launch.params)} bytes of parameters, expected "
@@ -118,10 +121,22 @@ def _batches(launch: PtxLaunch, code: Code) -> list[Array] | map[Array]:
     chosen = None if launch.chosen is None else np.asarray(launch.chosen, np.int64)
 
     def batch(start: int) -> Array:
-        end = min(start + per, count)
-        return np.arange(start, end) if chosen is None else chosen[start:end]
+        places = np.arange(start, min(start + per, count))
+        return _of_clusters(places, shape) if chosen is None else chosen[places]
 
     return map(batch, range(0, count, per))
+
+
+def _of_clusters(places: Array, shape: Shape) -> Array:
+    """Linear numbers of blocks, so that those of a cluster follow each other by rank."""
+    if shape.cluster == (1, 1, 1):
+        return places
+    number, rank = np.divmod(places, int(np.prod(shape.cluster)))
+    made, step = np.zeros_like(places), 1
+    for extent, size in zip(shape.grid, shape.cluster, strict=True):
+        made += (number % (extent // size) * size + rank % size) * step
+        number, rank, step = number // (extent // size), rank // size, step * extent
+    return made
 
 
 def _with_variables(code: Code, regions: Sequence[PtxRegion]) -> tuple[Memory, dict[str, int]]:

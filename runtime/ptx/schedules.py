@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class TurnOrder:
     """Lowest program counter first: all threads that stand there run together."""
 
-    def order(self, blocks: Array) -> Array:
-        """The order in which blocks run."""
+    def order(self, blocks: Array, cluster: int) -> Array:
+        """The order in which blocks run; those of a cluster stay together."""
         return blocks
 
     def pick(self, machine: Machine) -> tuple[int, Array] | None:
@@ -38,8 +38,8 @@ class SeededOrder(TurnOrder):
         self._random = np.random.default_rng(seed % 2**32)
         self._order: list[int] = []
 
-    def order(self, blocks: Array) -> Array:
-        return self._random.permutation(blocks)
+    def order(self, blocks: Array, cluster: int) -> Array:
+        return self._random.permutation(blocks.reshape(-1, cluster)).reshape(-1)
 
     def pick(self, machine: Machine) -> tuple[int, Array] | None:
         if not machine.ready:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opweave.runtime.isa.instruction import Array, Instruction
+from opweave.runtime.ptx.cluster_waits import ClusterWaits
 
 if TYPE_CHECKING:
     from opweave.runtime.ptx.machine import Machine
@@ -56,8 +57,9 @@ class Waiting:
     def __init__(self, machine: Machine):
         self.machine = machine
         self.meetings: dict[int, Meeting] = {}
-        self.barriers: dict[tuple[str, int], list[Barrier]] = {}
+        self.barriers: dict[int, list[Barrier]] = {}
         self.spinning: dict[int, tuple[Instruction, Array]] = {}
+        self.clusters = ClusterWaits(machine)
         self._seen, self._rounds = -1, 0
 
     def meet(self, at: int, met: Meeting) -> None:
@@ -98,15 +100,15 @@ class Waiting:
             met.then(machine, threads[go])
         return bool(go.any())
 
-    def arrive(self, key: tuple[str, int], came: Barrier) -> None:
+    def arrive(self, key: int, came: Barrier) -> None:
         """Threads come to a barrier."""
         self.barriers.setdefault(key, []).append(came)
         self._open_barrier(key)
 
-    def _open_barrier(self, key: tuple[str, int]) -> bool:
+    def _open_barrier(self, key: int) -> bool:
         """Open a barrier for the blocks, or clusters, whose threads are all there."""
         machine, parties = self.machine, self.barriers[key]
-        scope = machine.owner if key[0] == "block" else machine.owner // cluster_size(machine)
+        scope = machine.owner
         blocks = int(scope[-1]) + 1
         came = sum(np.bincount(scope[p.threads], minlength=blocks) for p in parties)
         needed = np.zeros(blocks, np.int64)
@@ -155,7 +157,7 @@ class Waiting:
         machine = self.machine
         opened = [self._open_meeting(at, self.meetings.pop(at)) for at in list(self.meetings)]
         opened += [self._open_barrier(key) for key in list(self.barriers)]
-        if any(opened):
+        if self.clusters.release() or any(opened):
             return True
         if not self.spinning:
             return False
@@ -189,9 +191,5 @@ class Waiting:
                     f"waits at a barrier for ever: divergent barrier, {here} of {living} threads "
                     "are there",
                 )  # fmt: skip
-
-
-def cluster_size(machine: Machine) -> int:
-    """Blocks of a cluster."""
-    x, y, z = machine.shape.cluster
-    return x * y * z
+        for _, one, threads in self.clusters.parked:
+            machine.deadlock(one, int(threads[0]), "waits for its cluster for ever")

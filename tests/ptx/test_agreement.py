@@ -46,7 +46,7 @@ def test_every_variant_agrees_with_verify_mode(variant, target):
     else:
         for one, other in zip(found, expected, strict=True):
             assert one.dtype == other.dtype
-            np.testing.assert_array_equal(one.view("u1"), other.view("u1"))
+            assert one.tobytes() == other.tobytes()
 
 
 def total(x):
