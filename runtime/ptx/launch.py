@@ -79,8 +79,8 @@ def run(launch: PtxLaunch, regions: Sequence[PtxRegion], recorder: Recorder | No
     cluster = int(np.prod(launch.shape.cluster))
     for blocks in _batches(launch, code):
         machine = Machine(
-            launch.name, code.straight, code.slots, launch.shape, schedule.order(blocks, cluster), memory,
-            symbols, launch.params, sizes, schedule, launch.budget, recorder,
+            launch.name, code.straight, code.slots, launch.shape, schedule.order(blocks, cluster),
+            memory, symbols, launch.params, sizes, schedule, launch.budget, recorder,
         )  # fmt: skip
         machine.run()
 

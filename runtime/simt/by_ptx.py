@@ -21,8 +21,12 @@ from opweave.runtime.ptx.machine import Shape
 from opweave.runtime.ptx.memory import PtxRegion, lazily
 from opweave.runtime.ptx.recorder import Recorder
 from opweave.runtime.simt.executors import Launching, VerifyExecutor
-from opweave.runtime.simt.regions import memories
+from opweave.runtime.simt.regions import ALIGNMENT, memories
 from opweave.templates import TEMPLATES
+
+# Where a kernel finds its arrays: as from a GPU's allocator, so that counters do not depend on
+# where the host has them.
+FIRST = 1 << 40
 
 
 @lru_cache(maxsize=512)
@@ -100,14 +104,21 @@ def _memory(launch: Launching) -> tuple[list[PtxRegion], list[int]]:
     ]
     pieces, where = memories(arrays, [p.name for p in params], fresh)
     writable = [False] * len(pieces)
-    for piece, p in zip(where, params, strict=True):
-        writable[piece] |= p.kind != "input" or isinstance(kernel, HandwrittenKernel)
-    regions = [
-        PtxRegion(piece.name, piece.low, _bytes_at(piece.low, piece.bytes),
-               lazily(piece.bytes) if piece.unwritten else None, writable[n])
-        for n, piece in enumerate(pieces)
+    for number, p in zip(where, params, strict=True):
+        writable[number] |= p.kind != "input" or isinstance(kernel, HandwrittenKernel)
+    regions: list[PtxRegion] = []
+    bases: list[int] = []
+    base = FIRST
+    for piece, may in zip(pieces, writable, strict=True):
+        bases.append(base + piece.low % 16)
+        written = lazily(piece.bytes) if piece.unwritten else None
+        data = _bytes_at(piece.low, piece.bytes)
+        regions.append(PtxRegion(piece.name, bases[-1], data, written, may))
+        base += -(-(piece.bytes + 2 * ALIGNMENT) // ALIGNMENT) * ALIGNMENT
+    return regions, [
+        bases[n] + pointer(array) - pieces[n].low
+        for n, array in zip(where, arrays, strict=True)
     ]  # fmt: skip
-    return regions, [pointer(array) for array in arrays]
 
 
 def _bytes_at(address: int, count: int) -> np.ndarray[Any, Any]:

@@ -15,6 +15,7 @@ DOCS = ROOT / "docs"
 AS_FOR_USERS = True
 PAGES = ("tutorial.md", "opcodes.md", "sanitize.md", "raw.md", "fused.md", "errors.md", "environment.md", "performance.md",
          "toggles.md", "differences.md",
+         pytest.param("ptx.md", marks=pytest.mark.nvrtc),
          pytest.param("guide.md", marks=pytest.mark.nvrtc))  # fmt: skip
 # Pages whose code other tests run: test_bounds, test_graphs, test_readme.
 ELSEWHERE = {"docs/bounds.md", "docs/graphs.md", "README.md"}
