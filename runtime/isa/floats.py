@@ -133,10 +133,13 @@ def _inverse(exact: Callable[[str, str], Float] | None, plain: Float) -> Row:
         kind = form.type("f32 f64")
         mode = form.one_of(("approx", *(MODES if exact else ())))
         ftz = form.flag("ftz")
-        if kind == "f64" and (ftz != (mode == "approx")):
+        # of f64 there is an approximation of the upper half, with .ftz; rsqrt has a whole one, too
+        if kind == "f64" and (
+            (ftz and mode != "approx") or (not ftz and mode == "approx" and exact)
+        ):
             raise form.unknown()
         if mode == "approx":
-            function = _upper(plain) if kind == "f64" else _approximated(plain)
+            function = _upper(plain) if kind == "f64" and ftz else _approximated(plain)
             return Operation((kind,), (kind,), on_floats(kind, function, ftz and kind == "f32"),
                              True)  # fmt: skip
         assert exact is not None

@@ -41,7 +41,8 @@ def _high_signed(a: Array, b: Array) -> Array:
     return (high - np.where(a < 0, y, nought) - np.where(b < 0, x, nought)).view(np.int64)
 
 
-def _product(kind: str, half: str) -> Callable[[Array, Array], Array]:
+def product_of(kind: str, half: str) -> Callable[[Array, Array], Array]:
+    """The lower or upper half of a product, or all of it."""
     if half == "wide":
         wide = TYPES[wider(kind)]
         return lambda a, b: a.astype(wide) * b.astype(wide)
@@ -51,13 +52,13 @@ def _product(kind: str, half: str) -> Callable[[Array, Array], Array]:
 def _multiply(form: InstructionForm) -> Operation:
     kind, half = form.type(INTEGERS), form.one_of(("lo", "hi", "wide"))
     made = wider(kind) if half == "wide" else kind
-    return Operation((kind, kind), (made,), _product(kind, half))
+    return Operation((kind, kind), (made,), product_of(kind, half))
 
 
 def _multiply_add(form: InstructionForm) -> Operation:
     kind, half = form.type(INTEGERS), form.one_of(("lo", "hi", "wide"))
     made = wider(kind) if half == "wide" else kind
-    product = _product(kind, half)
+    product = product_of(kind, half)
     if half == "hi" and kind == "s32" and form.flag("sat"):
         return Operation((kind,) * 3, (kind,), lambda a, b, c: _clamped(
             product(a, b).astype(np.int64) + c, kind))  # fmt: skip

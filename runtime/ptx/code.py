@@ -34,7 +34,7 @@ from opweave.runtime.ptx import (
 from opweave.runtime.ptx.binding import Scope
 from opweave.runtime.ptx.layout import KernelLayout, laid_out
 from opweave.runtime.ptx.machine import Active, End, Machine, Step, Straight
-from opweave.runtime.ptx.moves import moved
+from opweave.runtime.ptx.registers import carried, moved
 
 TOGETHER = {**warps.TOGETHER, **matrices.TOGETHER}
 ENDS = ("bra", "ret", "exit", "trap", "call", "bar", "barrier", *TOGETHER)
@@ -162,7 +162,7 @@ class _Binding:
 
     def _step(self, scope: Scope, one: Instruction) -> Step:
         form = InstructionForm(one)
-        made = moved(scope, form)
+        made = moved(scope, form) or carried(scope, form)
         if made is None and one.root in STEPS:
             made = STEPS[one.root](scope, form)
         if made is None:

@@ -14,6 +14,7 @@ from opweave.runtime.isa.instruction import Array, Function, Name, PtxModule, Pt
 from opweave.runtime.ptx.binding import Scope, put
 from opweave.runtime.ptx.control import divided
 from opweave.runtime.ptx.machine import End, Machine
+from opweave.runtime.ptx.registers import CARRY
 from opweave.runtime.ptx.warps import active_of
 
 
@@ -137,8 +138,9 @@ def laid_out(module: PtxModule, entry: Function) -> KernelLayout:
     functions = list(called_from(module, entry))
     shared = _shared(made, module, functions)
     for function in functions:
-        slots = {name: len(made.kinds) + n for n, name in enumerate(function.registers)}
-        made.kinds += function.registers.values()
+        registers = {**function.registers, CARRY: "pred"}
+        slots = {name: len(made.kinds) + n for n, name in enumerate(registers)}
+        made.kinds += registers.values()
         returns = len(made.kinds)
         made.kinds.append("u64")
         places = shared | _locals(made, function)

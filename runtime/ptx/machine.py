@@ -107,7 +107,6 @@ class Machine:
         self.ready: dict[int, Array] = {0: self.everyone}
         self.waiting = Waiting(self)
         self.stores = self.steps = 0
-        self.carry = np.zeros(1, np.uint64)
         self.copies: list[Any] = []
         self.groups = np.zeros(count, np.int64)
 

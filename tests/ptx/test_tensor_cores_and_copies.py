@@ -84,6 +84,42 @@ def test_mma_multiplies_matrices(kind, k, result):
         np.testing.assert_array_equal(part, expected[place])
 
 
+# add.cc, addc, mad.lo.cc: (body, the 64-bit number that %r1 and %r2 come to, of a and b)
+CARRIES = [
+    ("add.cc.u32 %r1, %r10, %r12; addc.u32 %r2, %r11, %r13;", lambda a, b: a + b),
+    ("sub.cc.u32 %r1, %r10, %r12; subc.u32 %r2, %r11, %r13;", lambda a, b: a - b),
+    ("mul.lo.u32 %r1, %r10, %r12; mul.hi.u32 %r2, %r10, %r12; mad.lo.cc.u32 %r1, %r10, %r13, %r1;"
+     "madc.hi.u32 %r2, %r10, %r13, %r2;",
+     lambda a, b: carried_product(a & M, b & M, b >> 32)),
+]  # fmt: skip
+M = 2**32 - 1
+
+
+def carried_product(a, b, c):
+    low = (a * b & M) + (a * c & M)
+    return (low & M) | ((a * b >> 32) + (a * c >> 32) + (low >> 32)) << 32
+
+
+@pytest.mark.parametrize(("body", "meaning"), CARRIES, ids=["add", "sub", "mad"])
+def test_a_carry_goes_to_the_next_word(body, meaning):
+    a, b = (
+        RNG.integers(0, 2**63, 32).astype(np.uint64) * np.uint64(2) + np.uint64(1) for _ in "ab"
+    )
+    a[:3], b[:3] = [2**64 - 1, 2**32 - 1, 0], [1, 1, 1]
+    made = np.zeros_like(a)
+    text = kernel(
+        f"""
+    mul.wide.u32 %rd5, %r0, 8; add.s64 %rd6, %rd0, %rd5; add.s64 %rd7, %rd1, %rd5;
+    ld.global.v2.u32 {{%r10, %r11}}, [%rd6]; ld.global.v2.u32 {{%r12, %r13}}, [%rd7];
+    {body} add.s64 %rd8, %rd2, %rd5; st.global.v2.u32 [%rd8], {{%r1, %r2}};
+    """,
+        3,
+    )
+    launch(text, [a, b, made])
+
+    assert [meaning(int(x), int(y)) % 2**64 for x, y in zip(a, b, strict=True)] == made.tolist()
+
+
 @pytest.mark.parametrize("trans", ["", ".trans"])
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_ldmatrix_and_stmatrix_turn_rows_into_fragments(count, trans):
