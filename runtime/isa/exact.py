@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -60,22 +60,20 @@ def each(
         terms: of a sum, whose zero is -0 when rounding down unless both of them are +0.
     """
 
+    def one(values: Sequence[float], otherwise: float) -> float:
+        try:
+            value = meaning(*map(Fraction, values))
+        except (ZeroDivisionError, ValueError, OverflowError):  # also of infinities and NaN
+            return otherwise
+        if value == 0 and mode == "rm" and terms is not None and not _are_plus(terms(*values)):
+            return -0.0
+        return rounded(value, kind, mode) if value else otherwise
+
     def computed(*operands: Array) -> Array:
-        made = np.array(np.broadcast_arrays(*operands)[0], np.float64)
+        made: Array = np.broadcast_arrays(*operands)[0].astype(np.float64)
         made[...] = plain(*operands)
-        flat = made.reshape(-1)
-        wide = [np.broadcast_to(o, made.shape).reshape(-1).tolist() for o in operands]
-        for n, values in enumerate(zip(*wide, strict=True)):
-            if not all(map(math.isfinite, values)):
-                continue
-            try:
-                value = meaning(*map(Fraction, values))
-            except (ZeroDivisionError, ValueError):
-                continue
-            if value != 0:
-                flat[n] = rounded(value, kind, mode)
-            elif mode == "rm" and terms is not None and not _are_plus(terms(*values)):
-                flat[n] = -0.0
+        wide = [np.broadcast_to(o, made.shape).tolist() for o in operands]
+        made[...] = [one(v, m) for *v, m in zip(*wide, made.tolist(), strict=True)]
         return made
 
     return computed

@@ -31,22 +31,29 @@ class Copy:
     group: Array
 
 
-def _copy(scope: Scope, form: InstructionForm) -> Step:
+def _sizes(form: InstructionForm) -> tuple[str, int]:
+    """Where a copy goes, and its bytes."""
     one = form.instruction
     cache = form.one_of(("ca", "cg"))
     space = form.one_of(("shared", "shared::cta"))
     form.one_of(("global",))
     form.drop(("L2::",))
     form.finish()
-    target, source, size, *given = one.operands
+    size = one.operands[2]
     if not isinstance(size, Immediate) or size.bits not in (
         (16,) if cache == "cg" else (4, 8, 16)
     ):
         raise form.unknown("copies have 4, 8 or 16 bytes, .cg 16")
-    into, out, count = addresses(scope, target, form), addresses(scope, source, form), size.bits
-    valid = scope.reader(given[0], "u32", one) if given else None
-    if len(given) > 1:
+    if len(one.operands) > 4:
         raise form.unknown()
+    return space, size.bits
+
+
+def _copy(scope: Scope, form: InstructionForm) -> Step:
+    one, (space, count) = form.instruction, _sizes(form)
+    target, source, _, *given = one.operands
+    into, out = addresses(scope, target, form), addresses(scope, source, form)
+    valid = scope.reader(given[0], "u32", one) if given else None
 
     def copy(machine: Machine, active: Active) -> None:
         address = machine.spread(out(machine, active), active)

@@ -14,7 +14,9 @@ from opweave.runtime.ptx.cluster_waits import ClusterWaits
 if TYPE_CHECKING:
     from opweave.runtime.ptx.machine import Machine
 
-ROUNDS = 1000  # turns of loops that wait, without any store, before nobody will ever serve them
+ROUNDS = (
+    64  # turns of loops that wait, without any store, after which it is asked whether they move
+)
 
 
 @dataclass
@@ -61,6 +63,7 @@ class Waiting:
         self.spinning: dict[int, tuple[Instruction, Array]] = {}
         self.clusters = ClusterWaits(machine)
         self._seen, self._rounds = -1, 0
+        self._registers: list[bytes] = []
 
     def meet(self, at: int, met: Meeting) -> None:
         """Lanes come to an instruction that all lanes of their masks run together."""
@@ -161,15 +164,31 @@ class Waiting:
             return True
         if not self.spinning:
             return False
-        self._rounds = self._rounds + 1 if machine.stores == self._seen else 0
-        self._seen = machine.stores
-        at, (one, threads) = next(iter(self.spinning.items()))
-        if self._rounds > ROUNDS:
-            machine.deadlock(one, int(threads[0]), "waits for memory that nobody will write")
+        self._hold_to_progress()
         waits, self.spinning = self.spinning, {}
         for at, (_, threads) in waits.items():
             machine.go(at, threads)
         return True
+
+    def _hold_to_progress(self) -> None:
+        """Raise if threads that look at memory in a loop are as they were a turn before.
+
+        Nothing was written then, and what they have read is in their registers: each later turn
+        would be the same.
+        """
+        machine = self.machine
+        self._rounds = self._rounds + 1 if machine.stores == self._seen else 0
+        self._seen = machine.stores
+        if self._rounds < ROUNDS or self._rounds % ROUNDS > 1:
+            return
+        threads = np.concatenate([t for _, t in self.spinning.values()])
+        found = [
+            (r if len(r) == 1 else r[threads]).tobytes() for r in machine.registers
+        ]  # fmt: skip
+        if self._rounds % ROUNDS and found == self._registers:
+            one, waiting = next(iter(self.spinning.values()))
+            machine.deadlock(one, int(waiting[0]), "waits for memory that nobody will write")
+        self._registers = found
 
     def stuck(self) -> None:
         """Raise that the threads which wait do so for ever."""

@@ -6,7 +6,7 @@ import pytest
 from opweave.opcodes import errors
 from opweave.runtime.ptx.launch import PtxLaunch, run
 from opweave.runtime.ptx.machine import Shape
-from opweave.runtime.ptx.memory import PtxRegion, lazily
+from opweave.runtime.ptx.memory import PtxRegion, lazily, region_of
 from tests.support.ptx import HEAD, kernel, launch
 
 SHARED = ".shared .align 4 .b8 tile[256];\n"
@@ -104,6 +104,27 @@ def test_a_warp_that_waits_for_another_one_yields():
         y = np.zeros(33, np.uint32)
         launch(kernel(body), [y], block=(64, 1, 1), schedule=schedule)
         assert (y == 7).all()
+
+
+def test_a_long_loop_that_looks_at_memory_is_no_deadlock():
+    body = """
+    L: ld.volatile.global.u32 %r1, [%rd0]; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 5000;
+    @%p1 bra L; st.global.u32 [%rd0], %r2;
+    """
+    y = np.zeros(1, np.uint32)
+    launch(kernel(body), [y])
+
+    assert y[0] == 5000
+
+
+def test_a_pointer_into_the_middle_of_an_array():
+    text = of_thread("ld.global.u32 %r1, [%rd6]; st.global.u32 [%rd6+-128], %r1;")
+    x = np.arange(64, dtype=np.uint32)
+    region = region_of("x", x)
+    middle = (region.base + 128).to_bytes(8, "little")
+    run(PtxLaunch(text, "k", Shape((1, 1, 1), (32, 1, 1)), middle), [region])
+
+    np.testing.assert_array_equal(x[:32], np.arange(32, 64))
 
 
 @pytest.mark.parametrize(("mode", "by", "expected"), [
