@@ -57,7 +57,7 @@ def each(
     Args:
         meaning: of exact operands; may raise ZeroDivisionError or ValueError.
         plain: the same by NumPy, which says what comes of infinities, NaN and zeros.
-        terms: of a sum, whose zero is -0 when rounding down unless both of them are +0.
+        terms: of a sum, whose zero is -0 rounded down unless both of them are +0.
     """
 
     def one(values: Sequence[float], otherwise: float) -> float:
@@ -65,16 +65,15 @@ def each(
             value = meaning(*map(Fraction, values))
         except (ZeroDivisionError, ValueError, OverflowError):  # also of infinities and NaN
             return otherwise
-        if value == 0 and mode == "rm" and terms is not None and not _are_plus(terms(*values)):
-            return -0.0
-        return rounded(value, kind, mode) if value else otherwise
+        if value == 0:
+            down = mode == "rm" and terms is not None and not _are_plus(terms(*values))
+            return -0.0 if down else otherwise
+        return rounded(value, kind, mode)
 
     def computed(*operands: Array) -> Array:
-        made: Array = np.broadcast_arrays(*operands)[0].astype(np.float64)
-        made[...] = plain(*operands)
-        wide = [np.broadcast_to(o, made.shape).tolist() for o in operands]
-        made[...] = [one(v, m) for *v, m in zip(*wide, made.tolist(), strict=True)]
-        return made
+        made = plain(*operands)
+        wide = [o.tolist() for o in np.broadcast_arrays(*operands, made)]
+        return np.array([one(v, m) for *v, m in zip(*wide, strict=True)], np.float64)
 
     return computed
 
