@@ -37,9 +37,7 @@ def ptx_of(source: str, arch: str, fast: bool) -> str:
         CompileError: NVRTC refuses the source.
         NoCompilerError: NVRTC is not installed.
     """
-    return nvrtc.ptx(
-        source, arch, nvrtc.options(fast=fast) | {"lineinfo": True}, TEMPLATES
-    )
+    return nvrtc.ptx(source, arch, nvrtc.options(fast=fast) | {"lineinfo": True}, TEMPLATES)
 
 
 class PtxExecutor(VerifyExecutor):
