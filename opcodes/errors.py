@@ -168,6 +168,51 @@ class LaunchError(OpweaveError, RuntimeError):
     """A kernel failed while running; in verify mode, with the line that failed."""
 
 
+class PtxError(OpweaveError):
+    """PTX that cannot be executed as it is.
+
+    Attributes:
+        instruction: the opcode, such as ``ld.global.f32``; "" where there is none.
+        line: of the PTX text, from 1; 0 where there is none.
+        place: the line of the source that it was compiled from, as text; "" if it is not known.
+    """
+
+    instruction, line, place = "", 0, ""
+
+    def at(self, instruction: str, line: int, place: str) -> Self:
+        """The same error, of this instruction."""
+        self.instruction, self.line, self.place = instruction, line, place
+        return self
+
+
+class PtxSyntaxError(PtxError, ValueError):
+    """Text that is no PTX, or PTX of a newer version."""
+
+
+class UnknownInstructionError(PtxError, NotImplementedError):
+    """An instruction, or a form of one, that the interpreter does not execute."""
+
+
+class PtxLaunchError(PtxError, LaunchError):
+    """A launch of PTX that cannot go on, or that does not fit its kernel."""
+
+
+class PtxMemoryError(PtxLaunchError):
+    """An access outside every array, one that is not aligned, a write where none may be."""
+
+
+class UninitialisedError(PtxMemoryError):
+    """A read of bytes that nobody has written."""
+
+
+class DeadlockError(PtxLaunchError):
+    """Threads wait, and nobody can end that."""
+
+
+class BudgetError(PtxLaunchError):
+    """A kernel runs for more instructions than it may."""
+
+
 class OutOfMemoryError(OpweaveError, MemoryError):
     """There is no memory for an array or a kernel; the message names it and the bytes."""
 

@@ -25,7 +25,11 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.structural import Placed, with_placed
 from opweave.runtime.host.executor import HostExecutor
+from opweave.runtime.simt.by_ptx import PtxExecutor
 from opweave.runtime.simt.executors import VerifyExecutor
+
+# What runs without a GPU the kernels that are lowered for one.
+CHECKING = {"simt": VerifyExecutor, "ptx": PtxExecutor}
 
 
 class Program:
@@ -79,16 +83,28 @@ class Program:
         return self.run_by(self.executor(call), call)
 
     @folded
-    def verify(self, *args: Any, schedule: int = 0, **kwargs: Any) -> Any:
-        """Run in verify mode: every thread a fibre, barriers and bounds checked.
+    def verify(self, *args: Any, schedule: int = 0, executor: str = "simt", **kwargs: Any) -> Any:
+        """Run without a GPU what was lowered for one: barriers and bounds are checked.
 
         Args:
             schedule: order of threads and blocks: 0 forward, 1 reverse, any other number a seed.
+            executor: "simt" compiles the source with the host's compiler, every thread a fibre;
+                "ptx" runs the instructions that NVRTC makes of it, see docs/ptx.md, where 0 is
+                the lowest instruction first and any other schedule a seed.
+
+        Raises:
+            ArgumentError: the program is for the host, or there is no such executor.
+            LaunchError: a fault.
+            UnknownInstructionError: by "ptx", an instruction that is not executed.
         """
         if self.target == "host":
             raise ArgumentError("verify: expected a program for an sm target, found one for host")
-        executor = VerifyExecutor(schedule, self.fused.options.fast)
-        return self.run_by(executor, self.arguments(args, kwargs))
+        if executor not in CHECKING:
+            raise ArgumentError(
+                f"executor={shown(executor)}: expected {' or '.join(map(repr, CHECKING))}"
+            )
+        made = CHECKING[executor](schedule, self.fused.options.fast)
+        return self.run_by(made, self.arguments(args, kwargs))
 
     def executor(self, call: Arguments) -> Any:
         """What runs the kernels for these arguments."""

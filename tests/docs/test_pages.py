@@ -16,6 +16,7 @@ AS_FOR_USERS = True
 PAGES = ("tutorial.md", "opcodes.md", "sanitize.md", "raw.md", "fused.md", "errors.md", "environment.md", "performance.md",
          "toggles.md", "differences.md",
          pytest.param("guide.md", marks=pytest.mark.nvrtc),
+         pytest.param("ptx.md", marks=pytest.mark.nvrtc),
          pytest.param("profile.md", marks=pytest.mark.nvrtc))  # fmt: skip
 # Pages whose code other tests run: test_bounds, test_graphs, test_readme.
 ELSEWHERE = {"docs/bounds.md", "docs/graphs.md", "README.md"}
