@@ -13,7 +13,7 @@ import numpy as np
 
 from opweave.compiler.loops.kinds import exactly, kinds_of
 from opweave.compiler.loops.lowering import Lowering
-from opweave.compiler.loops.source import code_of, read_in, stored_in, tree_of
+from opweave.compiler.loops.source import code_of, read_in, stored_in, surely_stored_in, tree_of
 from opweave.compiler.loops.values import EitherError, NoLoopError
 from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.host.loops import HostLoop, NotServedError
@@ -220,7 +220,8 @@ class _Rewriter(ast.NodeTransformer):
         read = {n: count - (0 if self.depth else own.get(n, 0)) for n, count in self.read.items()}
         # within another loop its own reads count, too: those of the next round
         results = tuple(name for name in stored if read.get(name, 0) > 0)
-        site = Site(self.function, plain, results, tuple(sorted(read_in(plain))))
+        kept = {*results} - surely_stored_in(plain)  # which a call may leave as they are
+        site = Site(self.function, plain, results, tuple(sorted(read_in(plain) | kept)))
         self.sites.append(site)
         return _called(_constant_of(len(self.sites) - 1), node, results)
 

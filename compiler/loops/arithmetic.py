@@ -114,6 +114,8 @@ class Arithmetic(Reducing):
 def is_strong(operand: Computed) -> bool:
     """Of an operand that makes NumPy's float64 of either float."""
     dtype = operand.type if isinstance(operand, Number) else operand.dtype
+    if isinstance(dtype, DType) and dtype.kind in "iub":
+        return True
     return dtype is F64 and not getattr(operand, "maybe", "")
 
 

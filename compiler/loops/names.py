@@ -183,7 +183,8 @@ class LoopNames(Expressions):
     def _unpacked(self, held: Held, count: int) -> list[Held]:
         if not isinstance(held, Several) or len(held.items) != count:
             raise NoLoopError("an assignment of several values at once that are no tuple")
-        if any(isinstance(item, Strided | Elements) for item in held.items) and count > 1:
+        made = (i for i in held.items if isinstance(i, Strided) and i.base in self.held_by)
+        if count > 1 and any(made):  # their names may exchange memory
             raise NoLoopError("an assignment of several arrays at once")
         return [self.pinned(item) for item in held.items]
 

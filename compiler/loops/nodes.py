@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.expressions import Expressions, as_item
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.values import (
@@ -112,14 +111,16 @@ def _choice(self: Expressions, node: ast.IfExp) -> Held:
         self.text.back(mark)
     self.text.lines.pop()
     self.text.lines.pop()
-    name = self.text.variable(kind.c_type, self.text.fresh("chosen"))
+    name, ways = self.text.variable(kind.c_type, self.text.fresh("chosen")), list[Number]()
     for head, part in ((f"if ({test.text})", node.body), ("else", node.orelse)):
         with self.text.block(head):
             found = self.number(part)
             if found.type != kind.type or found.maybe:
                 raise NoLoopError("a choice between numbers of several types")
             self.text.add(f"{name} = {found.text};")
-    return Number(kind.type, name, None, *bounds_of(kind.type)[1:])
+            ways.append(found)
+    low, high = min(way.low for way in ways), max(way.high for way in ways)
+    return Number(kind.type, name, None, low, high)
 
 
 def _subscript(self: Expressions, node: ast.Subscript) -> Held:

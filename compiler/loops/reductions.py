@@ -71,7 +71,9 @@ def _first(sign: str) -> Callable[..., Held]:
     return find
 
 
-REDUCED = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
+REDUCED = {
+    "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "any": np.any, "all": np.all,
+}  # fmt: skip
 # By the names of methods, and by the functions.
 REDUCING_METHODS: Mapping[str, Callable[..., Held]] = {
     **{name: _reduction(name) for name in REDUCED},

@@ -12,6 +12,7 @@ from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.names import LoopNames
 from opweave.compiler.loops.source import stored_in
 from opweave.compiler.loops.values import (
+    EitherError,
     Held,
     Mixed,
     NoLoopError,
@@ -128,6 +129,9 @@ class Rounds(LoopNames):
             if name in loop.changed and not (name in end and is_stable(held, end[name]))
         }
         if unstable:
+            names = sorted(unstable)
+            if peeled and all(is_float(e[n]) for n in names for e in (at_head, *ends) if n in e):
+                raise EitherError(self.prefix + names[0])  # more rounds than one are of its type
             raise ChangedError(unstable)
         ways = list(around.left)
         if isinstance(loop.node, ast.For):

@@ -81,7 +81,25 @@ def code_of(tree: ast.FunctionDef, function: FunctionType) -> CodeType:
         body[0].body = [tree]
     module = ast.fix_missing_locations(ast.Module(body, []))
     found: CodeType = compile(module, function.__code__.co_filename, "exec", dont_inherit=True)
-    return next(c for c in _within(found) if _is_code_of(c, tree))
+    return _with_inner(next(c for c in _within(found) if _is_code_of(c, tree)), function.__code__)
+
+
+def _with_inner(code: CodeType, own: CodeType) -> CodeType:
+    """A code with the functions that the user's has inside, which are found in the source.
+
+    Of a function alone Python may compile other code than of its module, which imports names.
+    """
+    names = [(c.co_name, c.co_firstlineno) for c in _directly_in(code)]
+    inner = list(_directly_in(own))
+    if names != [(c.co_name, c.co_firstlineno) for c in inner]:
+        return code
+    left = iter(inner)
+    constants = (next(left) if isinstance(c, CodeType) else c for c in code.co_consts)
+    return code.replace(co_consts=tuple(constants))
+
+
+def _directly_in(code: CodeType) -> Iterator[CodeType]:
+    return (c for c in code.co_consts if isinstance(c, CodeType))
 
 
 def _is_code_of(code: CodeType, tree: ast.FunctionDef) -> bool:
@@ -106,6 +124,17 @@ def same_code(a: CodeType, b: CodeType) -> bool:
 def stored_in(node: ast.AST) -> set[str]:
     """The names that a statement assigns to."""
     return {n.id for n in _names(node) if isinstance(n.ctx, ast.Store)}
+
+
+def surely_stored_in(node: ast.For | ast.While) -> set[str]:
+    """The names that every round of a loop assigns to, whatever way it takes."""
+    found = stored_in(node.target) if isinstance(node, ast.For) else set()
+    for statement in node.body:
+        if any(isinstance(n, ast.Break | ast.Continue) for n in ast.walk(statement)):
+            break
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            found |= stored_in(statement)
+    return found
 
 
 @cache
