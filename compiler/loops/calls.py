@@ -12,6 +12,7 @@ import numpy as np
 
 from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.arithmetic import as_computed
+from opweave.compiler.loops.exits import plain_body
 from opweave.compiler.loops.functions import FUNCTIONS, METHODS, of_numpy, with_axes
 from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.numbers import literal
@@ -173,7 +174,7 @@ class LoopCalls(Statements):
         try:
             for name, held in given.items():
                 self.env[name] = self._entered(name, held, name in changed)
-            returned = self._returned(tree.body)
+            returned = self._returned(plain_body(tree.body))
         finally:
             self.env, self.prefix, self.around, self.resolve, self.locals = saved
             self.depth, self.text.line = self.depth - 1, line

@@ -113,12 +113,11 @@ def _extreme(sign: str) -> Callable[..., Held]:
             raise NoLoopError("max, min of arrays")
         found = numbers[0]
         for other in numbers[1:]:
-            if {found.type, other.type} == {float, dtypes.F64} and found.type != other.type:
+            types, maybe = {found.type, other.type}, found.maybe or other.maybe
+            if types <= {float, dtypes.F64} and (maybe or len(types) > 1):
                 found = _either_extreme(self, sign, found, other)
                 continue
             if other.type != found.type or getattr(found.type, "kind", "") == "c":
-                raise NoLoopError("max, min of several types")
-            if other.maybe or found.maybe:
                 raise NoLoopError("max, min of several types")
             if found.known is not None and other.known is not None:
                 found = literal((max if sign == ">" else min)(found.known, other.known))

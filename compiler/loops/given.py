@@ -97,12 +97,14 @@ class Result(NamedTuple):
         words: one of a number; two of a float of Python or of NumPy, the second says which; of an
             array the address of memory that is the caller's now, and its extents.
         rank: of an array, else -1.
+        perhaps: the last word says whether the name is bound.
     """
 
     name: str
     type: NumberType
     words: tuple[str, ...]
     rank: int = -1
+    perhaps: bool = False
 
 
 @dataclass(frozen=True)

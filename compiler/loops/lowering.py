@@ -38,11 +38,17 @@ from opweave.compiler.loops.values import (
     Mixed,
     NoLoopError,
     Number,
+    NumberType,
+    PerhapsError,
     Size,
     Strided,
     Unchanging,
 )
 from opweave.compiler.scheduling.accumulation_plans import BLAS_FROM
+from opweave.opcodes.dtypes import ALL
+
+# Types of numbers that may be left to a name.
+NUMBERS: tuple[NumberType, ...] = (bool, int, float, *ALL)
 
 
 class Lowering(LoopCalls):
@@ -53,10 +59,11 @@ class Lowering(LoopCalls):
         function: FunctionType,
         values: Mapping[str, Any],
         either: frozenset[str] = frozenset(),
+        perhaps: frozenset[str] = frozenset(),
     ):
         self.asked: dict[tuple[int, str], OutsideName] = {}
         super().__init__(self.resolver(function), self._outside, self._require)
-        self.either, self.locals = either, locals_of(function)
+        self.either, self.perhaps, self.locals = either, perhaps, locals_of(function)
         self.call = LoopCall(values)
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
@@ -127,7 +134,9 @@ class Lowering(LoopCalls):
                 found.append(self._number_left(name, held))
             elif isinstance(held, Strided) and held.base in self.held_by:
                 found.append(self._array_left(name, held))
-            elif held is None or held != self.first.get(name):
+            elif held is None:
+                found.append(self._perhaps_left(name))
+            elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
         rooms = [result.words[0] for result in found if result.rank >= 0]
         if len(set(rooms)) < len(rooms):
@@ -139,6 +148,18 @@ class Lowering(LoopCalls):
             raise NoLoopError(f"{name}, whose type a loop does not return")
         words = (number.text, number.maybe) if number.maybe else (number.text,)
         return Result(name, number.type, words)
+
+    def _perhaps_left(self, name: str) -> Result:
+        """A number that may be unbound, where it has one type wherever it is bound."""
+        if name not in self.perhaps:
+            raise PerhapsError(name)
+        kinds = [kind for before, own, kind in self.variables if (before, own) == ("", name)]
+        left = [t for t in NUMBERS if Number(t, "").type_name in kinds]
+        if len(kinds) != 2 or len(left) != 1:  # the other one says whether it is bound
+            raise NoLoopError(f"{name}, which is read behind the loop")
+        variable, bound = (self.variables["", name, k] for k in sorted(kinds, key="bound".__eq__))
+        found = self._number_left(name, Number(left[0], variable))
+        return found._replace(words=(variable, bound), perhaps=True)
 
     def _array_left(self, name: str, array: Strided) -> Result:
         """An array that the loop has made, if it is all of it."""

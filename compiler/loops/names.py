@@ -36,6 +36,7 @@ class LoopNames(Expressions):
     Attributes:
         given: names of C that have a value when the loop begins.
         either: names of floats of Python or of NumPy.
+        perhaps: names that may be unbound behind the loop, whose variables are said to be set.
         said: their variables, with those that say which they are.
         held_by: the rooms of arrays that names hold.
         unordered: arrays that NumPy may have laid out in another order.
@@ -47,6 +48,7 @@ class LoopNames(Expressions):
         self.variables: dict[tuple[str, str, str], str] = {}
         self.either: frozenset[str] = frozenset()
         self.said: dict[str, str] = {}
+        self.perhaps: frozenset[str] = frozenset()
         self.held_by: dict[str, str] = {}
         self.unordered: set[str] = set()
 
@@ -65,7 +67,7 @@ class LoopNames(Expressions):
             self.env[name] = self._view_in(name, held)
         elif isinstance(held, Elements):
             self.env[name] = self._array_in(name, held)
-        elif isinstance(held, Unchanging):
+        elif isinstance(held, Unchanging) and self.prefix + name not in self.perhaps:
             self.env[name] = held
         else:
             raise NoLoopError("a name for a tuple")
@@ -87,6 +89,8 @@ class LoopNames(Expressions):
             return self._either_in(name, number)
         variable = self.variable(name, number.type_name, number.c_type)
         self.text.add(f"{variable} = {number.text};")
+        if self.prefix + name in self.perhaps:
+            self.text.add(f"{self.variable(name, 'bound', 'bool')} = true;")
         size = number.size
         if size is None or any(term in self.text.declared for term, _ in size.terms):
             size = Size.of(variable)

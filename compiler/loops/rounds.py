@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opweave.compiler.loops.applied import bounds_of
+from opweave.compiler.loops.exits import VALUE
 from opweave.compiler.loops.names import LoopNames
 from opweave.compiler.loops.source import stored_in
 from opweave.compiler.loops.values import (
@@ -169,9 +170,10 @@ class Rounds(LoopNames):
     def joined(self, envs: Sequence[Env]) -> Env:
         """What names hold where several ways meet: of several types, or unbound in one, none."""
         found: Env = {}
-        for name in envs[0] if envs else ():
+        for name in dict.fromkeys(name for env in envs for name in env):
             held = [env[name] for env in envs if name in env]
-            if len(held) == len(envs) and (one := self._met(held)) is not None:
+            is_bound = len(held) == len(envs) or name.startswith(VALUE)
+            if is_bound and (one := self._met(held)) is not None:
                 found[name] = one
         return found
 

@@ -36,6 +36,14 @@ class EitherError(NoLoopError):
         self.name = name
 
 
+class PerhapsError(NoLoopError):
+    """A number that is read behind the loop may be unbound there."""
+
+    def __init__(self, name: str):
+        super().__init__(f"{name}, which is read behind the loop")
+        self.name = name
+
+
 @dataclass(frozen=True)
 class Size:
     """A number of elements: sums of what the call gives, or what C has computed.

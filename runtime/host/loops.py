@@ -45,6 +45,10 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
+# What a name holds that is not bound.
+UNBOUND = object()
+
+
 class NotServedError(Exception):
     """A call that the loop was not made for."""
 
@@ -144,6 +148,8 @@ def _outside(values: Mapping[str, Any], code: Any, kind: type) -> Any:
 
 def _left(result: Result, words: Sequence[int]) -> Any:
     """What a name holds, of its words."""
+    if result.perhaps:
+        return _number(words[0], result.type) if words[1] & 1 else UNBOUND
     if result.rank < 0:
         is_numpys = len(words) == 1 or words[1] & 1
         return _number(words[0], result.type if is_numpys else float)

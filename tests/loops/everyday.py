@@ -126,7 +126,112 @@ def any_and_all(x, found):
     return found, (x > 0.5).any(axis=0)
 
 
+def first_above(x, limit):
+    for i in range(len(x)):
+        if x[i] > limit:
+            return i
+    return -1
+
+
+def found_in_grid(A, wanted, least=1):
+    seen = 0
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            if A[i, j] == wanted:
+                seen += 1
+                if seen > least:
+                    return i, j
+        if seen > 100:
+            return None
+    return seen, 0.5
+
+
+def are_all_above(x, limit):
+    for i in range(len(x)):
+        if x[i] <= limit:
+            break
+        x[i] = limit
+    else:
+        return True
+    return False
+
+
+def primes_below(n, found):
+    count = 0
+    for k in range(2, n):
+        for d in range(2, k):
+            if d * d > k:
+                continue
+            if k % d == 0:
+                break
+        else:
+            found[count] = k
+            count += 1
+    else:
+        found[-1] = 9
+    return count
+
+
+def converges(u, tol, most):
+    it = 0
+    while True:
+        worst = 0.0
+        for i in range(1, len(u) - 1):
+            d = 0.5 * (u[i - 1] + u[i + 1]) - u[i]
+            u[i] += d
+            worst = max(worst, abs(d))
+        it += 1
+        if worst < tol:
+            return it
+        if it >= most:
+            return -it
+
+
+def place_in(sorted_values, x):
+    lo, hi = 0, len(sorted_values)
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if sorted_values[mid] == x:
+            return mid
+        if sorted_values[mid] < x:
+            lo = mid + 1
+        else:
+            hi = mid
+    return -1
+
+
+def places_in(sorted_values, x, found):
+    for i in range(len(x)):
+        found[i] = place_in(sorted_values, x[i])
+    return found
+
+
+def last_above(x, limit):
+    for i in range(len(x)):
+        if x[i] > limit:
+            found = i
+            value = x[i]
+    try:
+        return found, value
+    except UnboundLocalError:
+        return None
+
+
 PROGRAMS = {
+    "last_above": (last_above, (row(30), 0.4)),
+    "last_above_none": (last_above, (row(30), 4)),
+    "first_above": (first_above, (row(30), 0.9)),
+    "first_above_none": (first_above, (row(30), 2.0)),
+    "first_above_nothing": (first_above, (np.zeros(0), 2.0)),
+    "found_in_grid": (found_in_grid, (words(20, 3).reshape(4, 5), 3)),
+    "found_in_grid_none": (found_in_grid, (words(20, 3).reshape(4, 5), 7)),
+    "are_all_above": (are_all_above, (row(9), -1.0)),
+    "are_all_above_not": (are_all_above, (row(9), 0.5)),
+    "are_all_above_nothing": (are_all_above, (np.zeros(0), 0.5)),
+    "primes_below": (primes_below, (60, np.zeros(30, int))),
+    "converges": (converges, (row(9), 1e-3, 100)),
+    "converges_not": (converges, (row(9), 1e-9, 5)),
+    "places_in": (places_in, (np.arange(0, 40, 2), words(9, 1) * 3, np.zeros(9, int))),
     "simpson": (simpson, (0.0, 2.0, 100)),
     "long_integers": (long_integers, (row(20),)),
     "compares_exactly": (compares_exactly, (5, 1 << 40, 2.0**53)),
