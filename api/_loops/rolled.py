@@ -15,7 +15,7 @@ from opweave.compiler.loops.exits import plain_loop
 from opweave.compiler.loops.kinds import exactly, kinds_of
 from opweave.compiler.loops.lowering import Lowering
 from opweave.compiler.loops.source import code_of, read_in, stored_in, surely_stored_in, tree_of
-from opweave.compiler.loops.values import EitherError, NoLoopError, PerhapsError
+from opweave.compiler.loops.values import AgainError, NoLoopError
 from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
 
@@ -98,18 +98,17 @@ class Site:
         return [found.lowered.source for found in self._known.values() if found is not None]
 
     def _lowered(self, values: Mapping[str, Any]) -> HostLoop | None:
-        either, perhaps = frozenset[str](), frozenset[str]()
+        known: dict[str, frozenset[str]] = {}
         try:
             while True:
                 try:
-                    lowering = Lowering(self.function, values, either, perhaps)
+                    lowering = Lowering(self.function, values, known)
                     return HostLoop(lowering.lowered(self.node, self.results))
-                except EitherError as error:
-                    if error.name in either:
+                except AgainError as error:
+                    names = known.get(error.what, frozenset())
+                    if error.name in names:
                         raise
-                    either |= {error.name}
-                except PerhapsError as error:
-                    perhaps |= {error.name}
+                    known[error.what] = names | {error.name}
         except Exception as error:  # Python runs it, whatever is wrong
             self.left = f"{error}" if isinstance(error, OpweaveError) else repr(error)
             return None

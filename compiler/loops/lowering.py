@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,12 @@ from opweave.compiler.loops.kinds import is_served
 from opweave.compiler.loops.source import stored_in
 from opweave.compiler.loops.values import (
     LONGEST,
-    EitherError,
+    AgainError,
     Held,
     Mixed,
     NoLoopError,
     Number,
     NumberType,
-    PerhapsError,
     Size,
     Strided,
     Unchanging,
@@ -58,12 +57,12 @@ class Lowering(LoopCalls):
         self,
         function: FunctionType,
         values: Mapping[str, Any],
-        either: frozenset[str] = frozenset(),
-        perhaps: frozenset[str] = frozenset(),
+        known: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ):
+        """``known``: names of which an earlier lowering has found out, see ``AgainError``."""
         self.asked: dict[tuple[int, str], OutsideName] = {}
         super().__init__(self.resolver(function), self._outside, self._require)
-        self.either, self.perhaps, self.locals = either, perhaps, locals_of(function)
+        self.known, self.locals = known, locals_of(function)
         self.call = LoopCall(values)
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
@@ -129,7 +128,7 @@ class Lowering(LoopCalls):
         for name in names:
             held = self.env.get(name)
             if isinstance(held, Mixed):
-                raise EitherError(name)
+                raise AgainError("either", name)
             if isinstance(held, Number):
                 found.append(self._number_left(name, held))
             elif isinstance(held, Strided) and held.base in self.held_by:
@@ -138,10 +137,20 @@ class Lowering(LoopCalls):
                 found.append(self._perhaps_left(name))
             elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
+        self._check_copies({result.name for result in found})
         rooms = [result.words[0] for result in found if result.rank >= 0]
         if len(set(rooms)) < len(rooms):
             raise NoLoopError("two names for one array that the loop makes")
         return found
+
+    def _check_copies(self, left: set[str]) -> None:
+        """Hold that nobody writes to arrays, or gets both, one of which is a copy of the other."""
+        for name, source, copy in self.copies:
+            is_left = name in left and any(
+                getattr(self.env[n], "base", "") == source for n in left
+            )
+            if is_left or {source, copy} & self.writes:
+                raise NoLoopError(f"{name}, another name for an array that the loop makes")
 
     def _number_left(self, name: str, number: Number) -> Result:
         if getattr(number.type, "itemsize", 0) > 8 or getattr(number.type, "round", ""):
@@ -151,8 +160,8 @@ class Lowering(LoopCalls):
 
     def _perhaps_left(self, name: str) -> Result:
         """A number that may be unbound, where it has one type wherever it is bound."""
-        if name not in self.perhaps:
-            raise PerhapsError(name)
+        if not self.is_known("perhaps", name):
+            raise AgainError("perhaps", name)
         kinds = [kind for before, own, kind in self.variables if (before, own) == ("", name)]
         left = [t for t in NUMBERS if Number(t, "").type_name in kinds]
         if len(kinds) != 2 or len(left) != 1:  # the other one says whether it is bound

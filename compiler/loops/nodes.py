@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.loops.expressions import Expressions, as_item
+from opweave.compiler.loops.expressions import Expressions
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.values import (
-    EitherError,
+    AgainError,
     Elements,
     Held,
     Mixed,
@@ -40,7 +40,7 @@ def _constant(self: Expressions, node: ast.Constant) -> Held:
 def _name(self: Expressions, node: ast.Name) -> Held:
     if node.id in self.env:
         if isinstance(held := self.env[node.id], Mixed):
-            raise EitherError(self.prefix + node.id)
+            raise AgainError("either", self.prefix + node.id)
         return held
     if node.id in self.locals:
         raise NoLoopError(f"{node.id}, which may be unbound, or of several types")
@@ -134,12 +134,7 @@ def _subscript(self: Expressions, node: ast.Subscript) -> Held:
         array = self.apart(array)
     if not isinstance(array, Strided):
         raise NoLoopError("an index of what is no array")
-    if isinstance(node.slice, ast.Tuple | ast.Slice):
-        return self.loaded(self.indexing.index(array, self.items(node.slice)))
-    place = self.value(node.slice)
-    if isinstance(place, Strided | Elements):
-        return self.gathered(array, place)
-    return self.loaded(self.indexing.index(array, [as_item(place)]))
+    return self.loaded(self.part(array, self.items(node.slice)))
 
 
 def _attribute(self: Expressions, node: ast.Attribute) -> Held:

@@ -13,7 +13,7 @@ from opweave.compiler.loops.exits import VALUE
 from opweave.compiler.loops.names import LoopNames
 from opweave.compiler.loops.source import stored_in
 from opweave.compiler.loops.values import (
-    EitherError,
+    AgainError,
     Held,
     Mixed,
     NoLoopError,
@@ -132,7 +132,9 @@ class Rounds(LoopNames):
         if unstable:
             names = sorted(unstable)
             if peeled and all(is_float(e[n]) for n in names for e in (at_head, *ends) if n in e):
-                raise EitherError(self.prefix + names[0])  # more rounds than one are of its type
+                raise AgainError(
+                    "either", self.prefix + names[0]
+                )  # more rounds than one are of its type
             raise ChangedError(unstable)
         ways = list(around.left)
         if isinstance(loop.node, ast.For):

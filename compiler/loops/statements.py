@@ -11,8 +11,8 @@ from opweave.compiler.loops.nodes import EXPRESSIONS
 from opweave.compiler.loops.rounds import InnerLoop, Rounds
 from opweave.compiler.loops.values import (
     LONGEST,
+    AgainError,
     Counted,
-    EitherError,
     Elements,
     Held,
     Mixed,
@@ -74,7 +74,7 @@ def _augmented(self: Statements, node: ast.AugAssign) -> None:
             self.put(held, value)
             return
         if isinstance(held, Mixed):
-            raise EitherError(self.prefix + node.target.id)
+            raise AgainError("either", self.prefix + node.target.id)
         if not isinstance(held, Number):
             raise NoLoopError(f"{node.target.id}, which may not be there")
         self.bind(node.target.id, self.binary(type(node.op), held, self.value(node.value)))

@@ -28,20 +28,26 @@ class UnknownError(NoLoopError):
     """Too little is known of a number in any round; of that in the first one it may be enough."""
 
 
-class EitherError(NoLoopError):
-    """A name holds a float of Python or one of NumPy, by the way that led there."""
+class AgainError(NoLoopError):
+    """The loop has to be lowered once more, with something known of a name.
 
-    def __init__(self, name: str):
-        super().__init__(f"{name}, which is a float of Python or of NumPy")
-        self.name = name
+    Attributes:
+        name: as Python has it, behind the prefix of a function that is called.
+        what: "either", a float of Python or of NumPy, by the way that led there; "perhaps", a
+            number that is read behind the loop and may be unbound; "copies", another name for an
+            array that is made anew while it holds it.
+    """
+
+    def __init__(self, what: str, name: str):
+        super().__init__(f"{name}, {AGAIN[what]}")
+        self.what, self.name = what, name
 
 
-class PerhapsError(NoLoopError):
-    """A number that is read behind the loop may be unbound there."""
-
-    def __init__(self, name: str):
-        super().__init__(f"{name}, which is read behind the loop")
-        self.name = name
+AGAIN = {
+    "either": "which is a float of Python or of NumPy",
+    "perhaps": "which is read behind the loop",
+    "copies": "another name for an array that the loop makes anew",
+}
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,11 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
     (OverflowError, "Python integer {0} out of bounds for {1}"),
     (ValueError, "zero-size array to reduction operation which has no identity"),
     (MemoryError, "no memory for an array of the loop"),
+    (
+        IndexError,
+        "boolean index did not match indexed array along axis {0}; size of axis is {1} but size "
+        "of corresponding boolean axis is {2}",
+    ),
 )
 
 

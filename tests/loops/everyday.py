@@ -217,7 +217,102 @@ def last_above(x, limit):
         return None
 
 
+def bisected(lo, hi, wanted):
+    for _ in range(40):
+        mid = 0.5 * (lo + hi)
+        above = mid * mid * mid > wanted
+        hi[above] = mid[above]
+        lo[~above] = mid[~above]
+    return 0.5 * (lo + hi)
+
+
+def escapes(c, rounds):
+    z, count = np.zeros_like(c), np.zeros(c.shape, dtype=np.int32)
+    for k in range(rounds):
+        live = np.abs(z) <= 2
+        z[live] = z[live] ** 2 + c[live]
+        count[live] += 1
+        count[~live & (count < k)] |= 64
+    return z, count
+
+
+def swaps_rows(A, order):
+    for k in range(len(order)):
+        p = order[k]
+        if p != k:
+            A[[k, p]] = A[[p, k]]
+            A[:, [k, p]] = A[:, [p, k]] + 1
+    return A
+
+
+def by_places(x, places, W):
+    for k in range(3):
+        x[places] += k + 1.0
+        x[places[::-1]] = x[places] * 2
+        W[k, places] = x[places]
+        W[places, places] += 1
+        W[1:, places] *= 0.5
+    return x, W
+
+
+def of_masked_rows(A, m, y):
+    for k in range(3):
+        A[m, k] += 1
+        A[m] *= y
+        A[:, 0][m] = k
+        if A[m].sum() > 1e6:
+            break
+        y[k] = A[m].mean() + A[m].max()
+    return A, y
+
+
+def longest_rising(x):
+    best = np.ones(len(x), dtype=int)
+    for i in range(1, len(x)):
+        smaller = x[:i] < x[i]
+        if smaller.any():
+            best[i] = 1 + best[:i][smaller].max()
+    return best.max()
+
+
+def breadth_first(adj, start):
+    dist = np.full(len(adj), -1)
+    dist[start] = 0
+    frontier = np.zeros(len(adj), dtype=bool)
+    frontier[start] = True
+    d = 0
+    while frontier.any():
+        d += 1
+        reach = adj[frontier].any(axis=0) & (dist < 0)
+        dist[reach] = d
+        frontier = reach
+    return dist, d
+
+
+def topples(z):
+    rounds = 0
+    while (z > 3).any():
+        over = z > 3
+        z[over] -= 4
+        z[1:] += over[:-1]
+        z[:-1] += over[1:]
+        z[:, 1:] += over[:, :-1]
+        z[:, :-1] += over[:, 1:]
+        rounds += 1
+    return rounds
+
+
 PROGRAMS = {
+    "bisected": (bisected, (np.zeros(9), np.full(9, 3.0), row(9))),
+    "escapes": (escapes, (row(20) * 3 - 2 + 1j * row(20, seed=3), 12)),
+    "escapes_grid": (escapes, (2 * row(20).reshape(4, 5) + 0.5j, 12)),
+    "swaps_rows": (swaps_rows, (square(4), np.array([2, 1, 3, 0]))),
+    "swaps_columns": (swaps_rows, (np.asfortranarray(square(4)), np.array([2, 1, 3, 0]))),
+    "by_places": (by_places, (row(6), np.array([2, -1, 0, 2]), square(6))),
+    "of_masked_rows": (of_masked_rows, (square(4), np.array([True, False, True, True]), row(4))),
+    "longest_rising": (longest_rising, (row(40),)),
+    "breadth_first": (breadth_first, (square(20) > 0.9, 3)),
+    "topples": (topples, (words(30, 4).reshape(5, 6) * 2,)),
     "last_above": (last_above, (row(30), 0.4)),
     "last_above_none": (last_above, (row(30), 4)),
     "first_above": (first_above, (row(30), 0.9)),
@@ -254,4 +349,5 @@ PROGRAMS = {
     "pendulum": (pendulum, (0.5, 0.0, 0.01, 40)),
     "any_and_all": (any_and_all, (row(12).reshape(4, 3), np.zeros(4))),
 }  # fmt: skip
-SUMMED: frozenset[str] = frozenset()
+# Sums meet in another order than NumPy's, and so do the parts of a complex square.
+SUMMED = frozenset(("of_masked_rows", "escapes", "escapes_grid"))

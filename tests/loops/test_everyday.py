@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.loops.everyday import PROGRAMS, SUMMED
+from tests.loops.programs import row
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
 
 pytestmark = pytest.mark.host
@@ -14,3 +16,30 @@ pytestmark = pytest.mark.host
 def test_a_loop_does_what_python_does(name):
     function, args = PROGRAMS[name]
     assert is_same(called(function, args), run_in_c(function, args), name not in SUMMED)
+
+
+def of_other_length(x, m):
+    for k in range(3):
+        x[m[: 4 - k]] = k
+
+
+def too_few(x, m):
+    for k in range(3):
+        x[m] = x[: 2 + k]
+
+
+def outside(x, places):
+    for k in range(5):
+        x[places + k] = k
+
+
+@pytest.mark.parametrize(
+    ("function", "second"),
+    [(of_other_length, "m"), (too_few, "m"), (outside, "places")],
+    ids=["mask_of_other_length", "too_few_values", "place_outside"],
+)
+def test_a_wrong_index_is_numpys_error_and_what_came_before_is_written(function, second):
+    other = np.array([1, 0, 1, 1], bool) if second == "m" else np.array([0, -1, 1])
+    expected, found = (run(function, (row(4), other)) for run in (called, run_in_c))
+    assert expected[0][0] is found[0][0]
+    np.testing.assert_array_equal(expected[1][0], found[1][0])
