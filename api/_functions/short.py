@@ -163,9 +163,8 @@ class Pace:
         if reached is not None and lines and lines <= reached.lines:
             with suppress(ArithmeticError, LookupError, ValueError):  # extents of another trace
                 return max(longest, reached.longest(symbol_extents([*call.types.values()])))
-        if arrays and not lines:
-            return longest
-        return max(longest, widest) * widest
+        # of a call without arrays an integer is taken to be how long they get
+        return max(longest, widest if lines or not arrays else 0) * (widest if lines else 1)
 
 
 class Tables(NamedTuple):

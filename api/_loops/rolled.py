@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.loops.exits import plain_loop
+from opweave.compiler.loops.exits import given_before, plain_loop
 from opweave.compiler.loops.kinds import exactly, kinds_of
 from opweave.compiler.loops.lowering import Lowering
 from opweave.compiler.loops.source import code_of, read_in, stored_in, surely_stored_in, tree_of
@@ -210,13 +210,14 @@ class _Rewriter(ast.NodeTransformer):
     visit_Try = visit_TryStar = visit_With = visit_Lambda = visit_ClassDef = _untouched
 
     def _loop(self, node: ast.For | ast.While) -> Any:
+        given = given_before(node)
         before, plain, after = plain_loop(node)
         self.depth += 1
         self.generic_visit(node)
         self.depth -= 1
         never = any(isinstance(n, NEVER) for n in ast.walk(plain))
         if never or self.elsewhere & stored_in(plain) or place_of(plain) in self.but:
-            return node
+            return [*given, node]
         own = _counted(plain)
         stored = sorted(stored_in(plain))
         read = {n: count - (0 if self.depth else own.get(n, 0)) for n, count in self.read.items()}
@@ -226,7 +227,7 @@ class _Rewriter(ast.NodeTransformer):
         kept = {*results} - surely_stored_in(plain)  # which a call may leave as they are
         site = Site(self.function, plain, results, tuple(sorted(read_in(plain) | kept)))
         self.sites.append(site)
-        return before + _called(_constant_of(len(self.sites) - 1), node, results, after)
+        return given + before + _called(_constant_of(len(self.sites) - 1), node, results, after)
 
 
 def _globals_in(tree: ast.AST) -> set[str]:

@@ -21,6 +21,8 @@ WAY = "way out"
 # What a function that is called in a loop returns there; it is read where it is bound alone.
 VALUE = "value out "
 Loop = ast.For | ast.While
+# What goes through its arguments.
+WRAPPING = ("enumerate", "zip")
 
 
 class Plain(NamedTuple):
@@ -140,3 +142,24 @@ def _set(name: str, number: int) -> ast.stmt:
 def _is(name: str, number: int, body: list[ast.stmt], orelse: Sequence[ast.stmt] = ()) -> ast.stmt:
     asked = ast.Compare(ast.Name(name, ast.Load()), [ast.Eq()], [ast.Constant(number)])
     return ast.If(asked, body, list(orelse))
+
+
+def given_before(node: Loop) -> list[ast.stmt]:
+    """Take calls out of what a loop goes through: they run before it, whoever runs its rounds."""
+    found: list[ast.stmt] = []
+
+    def named(part: ast.expr) -> ast.expr:
+        if isinstance(part, ast.Call) and getattr(part.func, "id", "") in WRAPPING:
+            part.args = [named(arg) for arg in part.args]
+            return part
+        is_range = isinstance(part, ast.Call) and getattr(part.func, "id", "") == "range"
+        if is_range or not any(isinstance(n, ast.Call) for n in ast.walk(part)):
+            return part
+        name = f"rows {node.lineno} {node.col_offset} {len(found)}"
+        made = ast.Assign([ast.Name(name, ast.Store())], part)
+        found.append(ast.fix_missing_locations(ast.copy_location(made, part)))
+        return ast.fix_missing_locations(ast.copy_location(ast.Name(name, ast.Load()), part))
+
+    if isinstance(node, ast.For):
+        node.iter = named(node.iter)
+    return found

@@ -302,7 +302,23 @@ def topples(z):
     return rounds
 
 
+def walk(seed, steps):
+    rng = np.random.default_rng(seed)
+    moves = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+    at = np.zeros((steps + 1, 2))
+    for k, m in enumerate(rng.integers(0, 4, steps)):
+        at[k + 1] = at[k] + moves[m]
+    total = 0.0
+    for a, b in zip(np.diff(at[:, 0]), np.sort(at[:, 1]), strict=False):
+        total += a * b
+    for v in np.cumsum(at[:, 0]):
+        if v > 3:
+            return at, total, v
+    return at, total, None
+
+
 PROGRAMS = {
+    "walk": (walk, (3, 40)),
     "bisected": (bisected, (np.zeros(9), np.full(9, 3.0), row(9))),
     "escapes": (escapes, (row(20) * 3 - 2 + 1j * row(20, seed=3), 12)),
     "escapes_grid": (escapes, (2 * row(20).reshape(4, 5) + 0.5j, 12)),
