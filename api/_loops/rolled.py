@@ -85,7 +85,8 @@ class Site:
         if key not in self._known:
             if len(self._known) >= MOST_KINDS:
                 return None
-            self._held += [v for v in values.values() if type(v) is not np.ndarray]  # ids are keys
+            # ids are keys, but of arrays and lists
+            self._held += [v for v in values.values() if type(v) not in (np.ndarray, list)]
             self._known[key] = self._lowered(values)
         found = self._known[key]
         if found is not None and len(self._quick) < MOST_KINDS:

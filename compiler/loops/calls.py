@@ -21,6 +21,7 @@ from opweave.compiler.loops.statements import DEEPEST, Statements
 from opweave.compiler.loops.values import (
     Elements,
     Held,
+    Listed,
     NoLoopError,
     Number,
     Size,
@@ -60,11 +61,20 @@ class LoopCalls(Statements):
                 raise NoLoopError(f"the method {node.func.attr} inside a loop")
             args, keywords = self._arguments(node, owner)
             return _tried(method, self, owner, *args, **keywords)
+        if isinstance(owner, Listed):
+            return self._appended(owner, node)
         function = self.value(node.func)
         args, keywords = self._arguments(node)
         if not isinstance(function, Unchanging):
             raise NoLoopError("a call of what the loop computes")
         return self._call(function.value, args, keywords)
+
+    def _appended(self, owner: Listed, node: ast.Call) -> Held:
+        args, keywords = self._arguments(node)
+        if getattr(node.func, "attr", "") != "append" or len(args) != 1 or keywords:
+            raise NoLoopError("a list to which a loop does more than append")
+        self.lists.append(owner.name, args[0])
+        return Unchanging(None)
 
     def is_pure(self, node: ast.Call) -> bool:
         if any(k.arg in (None, "out") for k in node.keywords):

@@ -12,6 +12,7 @@ from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.facts import SizeFacts
 from opweave.compiler.loops.indexing import Indexing, Item, Slice
+from opweave.compiler.loops.lists import Lists
 from opweave.compiler.loops.numbers import Numbers, literal
 from opweave.compiler.loops.picking import Picked, Picking
 from opweave.compiler.loops.text import Text
@@ -52,6 +53,7 @@ class Expressions(Picking):
         self.locals: frozenset[str] = frozenset()  # names that are no global ones
         self.prefix = ""  # of variables: those of a function that is called have one
         self.facts = SizeFacts()
+        self.lists = Lists(text)
         self.indexing = Indexing(text, self.numbers, self.facts, require)
         self.resolve = resolve
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave.compiler.loops.functions import of_numpy
+from opweave.compiler.loops.lists import Appended
 from opweave.compiler.loops.values import (
     NoLoopError,
     NumberType,
@@ -21,6 +22,8 @@ from opweave.compiler.loops.values import (
 # Python's integers that a call gives may be so large.
 LARGEST_GIVEN = 1 << 40
 FUNCTION = "loop"
+# Words that say what went wrong.
+FAULT_WORDS = 4
 # Attributes of a function of the user's that say what it does.
 OWN = ("__code__", "__defaults__")
 
@@ -116,12 +119,14 @@ class LoweredLoop:
         parameters: what it gets.
         results: what it leaves to names of Python.
         asked: what it read of modules and globals.
+        lists: what it appends to; of each two words stand behind those of the results.
     """
 
     source: str
     parameters: tuple[Parameter, ...]
     results: tuple[Result, ...]
     asked: tuple[OutsideName, ...]
+    lists: tuple[Appended, ...] = ()
 
 
 @dataclass
@@ -144,6 +149,11 @@ class LoopCall:
             name = f"n{len(self.extents)}"
             self.extents[name] = extent
         return Size.of(name)
+
+
+def words_of(results: Sequence[Result]) -> int:
+    """How many words results or an error take."""
+    return max(FAULT_WORDS, sum(len(result.words) for result in results))
 
 
 def value_of(size: Size, extents: Mapping[str, int]) -> int:

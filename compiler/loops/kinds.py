@@ -37,10 +37,11 @@ def kinds_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
     may be written to.  Of numbers the type, of texts the text, of all else which object it is.
     """
     extents: dict[int, int] = {1: -1}
-    return tuple((name, _kind(value, extents)) for name, value in values.items())
+    lists: dict[int, int] = {}
+    return tuple((name, _kind(value, extents, lists)) for name, value in values.items())
 
 
-def _kind(value: Any, extents: dict[int, int]) -> Any:
+def _kind(value: Any, extents: dict[int, int], lists: dict[int, int]) -> Any:
     kind = type(value)
     if kind is np.ndarray:
         flags = value.flags
@@ -49,6 +50,8 @@ def _kind(value: Any, extents: dict[int, int]) -> Any:
         return value.dtype, equal, sides, is_served(value), flags.writeable
     if kind in BY_TYPE or isinstance(value, np.generic):
         return kind
+    if kind is list:  # which of the lists of a call it is
+        return kind, lists.setdefault(id(value), len(lists))
     return _other(value)
 
 

@@ -28,6 +28,7 @@ from opweave.compiler.loops.given import (
     multiplied,
     number_type,
     value_of,
+    words_of,
 )
 from opweave.compiler.loops.kinds import is_served
 from opweave.compiler.loops.source import stored_in
@@ -35,6 +36,7 @@ from opweave.compiler.loops.values import (
     LONGEST,
     AgainError,
     Held,
+    Listed,
     Mixed,
     NoLoopError,
     Number,
@@ -97,12 +99,15 @@ class Lowering(LoopCalls):
             guards=self._guards(),
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
+            lists=[(a.c_type, a.c_name) for a in self.lists.appended.values()],
+            first_list=words_of(results),
         )
         return LoweredLoop(
             text,
             tuple(self.parameters),
             tuple(results),
             tuple(self.asked.values()),
+            tuple(self.lists.appended.values()),
         )
 
     def _guards(self) -> list[str]:
@@ -137,20 +142,11 @@ class Lowering(LoopCalls):
                 found.append(self._perhaps_left(name))
             elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
-        self._check_copies({result.name for result in found})
+        self.check_copies({result.name for result in found}, self.writes)
         rooms = [result.words[0] for result in found if result.rank >= 0]
         if len(set(rooms)) < len(rooms):
             raise NoLoopError("two names for one array that the loop makes")
         return found
-
-    def _check_copies(self, left: set[str]) -> None:
-        """Hold that nobody writes to arrays, or gets both, one of which is a copy of the other."""
-        for name, source, copy in self.copies:
-            is_left = name in left and any(
-                getattr(self.env[n], "base", "") == source for n in left
-            )
-            if is_left or {source, copy} & self.writes:
-                raise NoLoopError(f"{name}, another name for an array that the loop makes")
 
     def _number_left(self, name: str, number: Number) -> Result:
         if getattr(number.type, "itemsize", 0) > 8 or getattr(number.type, "round", ""):
@@ -186,6 +182,11 @@ class Lowering(LoopCalls):
         """What a name holds before the loop."""
         if type(value) is np.ndarray:
             return self._array(name, value)
+        if type(value) is list:
+            others = [v for n, v in self.call.values.items() if n != name]
+            if changes or any(other is value for other in others):
+                raise NoLoopError(f"{name}, a list that has other names, too")
+            return Listed(name)
         number = number_type(value)
         if number is None:
             return Unchanging(value)

@@ -188,6 +188,15 @@ class LoopNames(Expressions):
         else:
             raise NoLoopError(f"an assignment to {type(target).__name__}")
 
+    def check_copies(self, left: set[str], written: set[str]) -> None:
+        """Hold that nobody writes to arrays, or gets both, one of which is a copy of the other."""
+        for name, source, copy in self.copies:
+            is_left = name in left and any(
+                getattr(self.env[n], "base", "") == source for n in left
+            )
+            if is_left or {source, copy} & written:
+                raise NoLoopError(f"{name}, another name for an array that the loop makes")
+
     def unpack(self, target: ast.expr, held: Held) -> None:
         """Assign what a loop gets in a turn; its parts are apart from each other."""
         if isinstance(held, Several) and isinstance(target, ast.Tuple | ast.List):

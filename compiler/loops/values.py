@@ -198,6 +198,13 @@ class Unchanging:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """A list of Python, to append to."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Several:
     """A tuple."""
 
@@ -225,7 +232,7 @@ class Mixed:
     """A float of Python or of NumPy, where nothing says which."""
 
 
-Held = Number | Strided | Elements | Unchanging | Several | Counted | Zipped | Mixed
+Held = Number | Strided | Elements | Unchanging | Listed | Several | Counted | Zipped | Mixed
 
 
 def same_kind(a: Held, b: Held) -> bool:

@@ -55,6 +55,26 @@ OW_INLINE void exchange(LoopRoom& a, LoopRoom& b) {
     b.at = at, b.bytes = bytes;
 }
 
+// What a loop appends to a list of Python: handed over with the function's end, whatever that is.
+extern "C" void* realloc(void*, unsigned long);
+template <class T> struct LoopList {
+    int64* made;
+    T* at = 0;
+    int64 count = 0, room = 0;
+    LoopList(int64* made) : made(made) {}
+    ~LoopList() { made[0] = (int64)at, made[1] = count; }
+    bool append(T x) {
+        if (count == room) {
+            const int64 more = room ? 2 * room : 64;
+            void* const found = realloc(at, more * (int64)sizeof(T));
+            if (!found) return false;
+            at = (T*)found, room = more;
+        }
+        at[count++] = x;
+        return true;
+    }
+};
+
 // A word that a call gives, and one that it gets.
 template <class T> OW_INLINE T loop_word(int64 bits) {
     T x;

@@ -317,7 +317,47 @@ def walk(seed, steps):
     return at, total, None
 
 
+def crossings(x):
+    found, places, ends = [], [7], []
+    for i in range(1, len(x)):
+        if x[i - 1] < 0.5 <= x[i]:
+            found.append(i - 1 - x[i - 1] / (x[i] - x[i - 1]))
+            places.append(i)
+        ends.append(x[i] > 0.5)
+    return found, places, ends, np.array(places)
+
+
+def common(a, b, L):
+    for i in range(len(a)):
+        for j in range(len(b)):
+            if a[i] == b[j]:
+                L[i + 1, j + 1] = L[i, j] + 1
+            else:
+                L[i + 1, j + 1] = max(L[i, j + 1], L[i + 1, j])
+    i, j, out = len(a), len(b), []
+    while i > 0 and j > 0:
+        if a[i - 1] == b[j - 1]:
+            out.append(a[i - 1])
+            i -= 1
+            j -= 1
+        elif L[i - 1, j] >= L[i, j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return out[::-1]
+
+
+def appends_before_an_error(x, found):
+    for i in range(len(x)):
+        found.append(0.5 * i)
+        x[i] = x[i + 1]
+
+
 PROGRAMS = {
+    "crossings": (crossings, (row(200),)),
+    "crossings_none": (crossings, (np.zeros(1),)),
+    "common": (common, (words(20, 1), words(25, 2), np.zeros((21, 26), int))),
+    "appends_before_an_error": (appends_before_an_error, (row(5), [1.0])),
     "walk": (walk, (3, 40)),
     "bisected": (bisected, (np.zeros(9), np.full(9, 3.0), row(9))),
     "escapes": (escapes, (row(20) * 3 - 2 + 1j * row(20, seed=3), 12)),

@@ -138,8 +138,10 @@ def sorts(x):
 
 def appends(x):
     found = []
+    also = found
     for i in range(len(x)):
         found.append(x[i])
+        also.append(i)
     return found
 
 
