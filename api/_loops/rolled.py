@@ -11,11 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.loops.exits import given_before, plain_loop
-from opweave.compiler.loops.kinds import exactly, kinds_of
+from opweave.compiler.captures.exits import given_before, plain_loop
+from opweave.compiler.captures.kinds import exactly, kinds_of
+from opweave.compiler.captures.source import (
+    NoLoopError,
+    code_of,
+    read_in,
+    stored_in,
+    surely_stored_in,
+    tree_of,
+)
 from opweave.compiler.loops.lowering import Lowering
-from opweave.compiler.loops.source import code_of, read_in, stored_in, surely_stored_in, tree_of
-from opweave.compiler.loops.values import AgainError, NoLoopError
+from opweave.compiler.loops.values import AgainError
 from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
 

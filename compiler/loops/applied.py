@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.codegen.lines import Origin, bind_map
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.literals import c_literal
@@ -19,7 +20,6 @@ from opweave.compiler.loops.values import (
     Computed,
     Elements,
     Held,
-    NoLoopError,
     Number,
     NumberType,
     Size,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.applied import bounds_of, type_of
 from opweave.compiler.loops.numbers import BINARY, COMPARED, SIGNS, literal, zero
 from opweave.compiler.loops.reducing import Reducing
@@ -13,7 +14,6 @@ from opweave.compiler.loops.values import (
     Computed,
     Elements,
     Held,
-    NoLoopError,
     Number,
     Strided,
     Unchanging,

@@ -10,24 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.exits import plain_body
+from opweave.compiler.captures.source import NoLoopError, stored_in, tree_of
 from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.arithmetic import as_computed
-from opweave.compiler.loops.exits import plain_body
 from opweave.compiler.loops.functions import FUNCTIONS, METHODS, of_numpy, with_axes
 from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.numbers import literal
-from opweave.compiler.loops.source import stored_in, tree_of
 from opweave.compiler.loops.statements import DEEPEST, Statements
-from opweave.compiler.loops.values import (
-    Elements,
-    Held,
-    Listed,
-    NoLoopError,
-    Number,
-    Size,
-    Strided,
-    Unchanging,
-)
+from opweave.compiler.loops.values import Elements, Held, Listed, Number, Size, Strided, Unchanging
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
 

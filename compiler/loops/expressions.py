@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.facts import SizeFacts
@@ -21,7 +22,6 @@ from opweave.compiler.loops.values import (
     Computed,
     Elements,
     Held,
-    NoLoopError,
     Number,
     Size,
     Strided,

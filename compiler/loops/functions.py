@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.nodes import extent
 from opweave.compiler.loops.numbers import literal
@@ -21,7 +22,6 @@ from opweave.compiler.loops.values import (
     Counted,
     Elements,
     Held,
-    NoLoopError,
     Number,
     Several,
     Size,

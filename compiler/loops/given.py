@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.functions import of_numpy
 from opweave.compiler.loops.lists import Appended
-from opweave.compiler.loops.values import (
-    NoLoopError,
-    NumberType,
-    Size,
-)
+from opweave.compiler.loops.values import NumberType, Size
 
 # Python's integers that a call gives may be so large.
 LARGEST_GIVEN = 1 << 40

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import Held, NoLoopError, Number, NumberType
+from opweave.compiler.loops.values import Held, Number, NumberType
 
 
 @dataclass(frozen=True)

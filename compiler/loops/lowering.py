@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.kinds import is_served
+from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
 from opweave.compiler.loops.applied import bounds_of, dense_strides
 from opweave.compiler.loops.calls import LoopCalls
@@ -30,15 +32,12 @@ from opweave.compiler.loops.given import (
     value_of,
     words_of,
 )
-from opweave.compiler.loops.kinds import is_served
-from opweave.compiler.loops.source import stored_in
 from opweave.compiler.loops.values import (
     LONGEST,
     AgainError,
     Held,
     Listed,
     Mixed,
-    NoLoopError,
     Number,
     NumberType,
     Size,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.applied import dense_strides
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.expressions import Expressions
@@ -18,7 +19,6 @@ from opweave.compiler.loops.values import (
     AgainError,
     Elements,
     Held,
-    NoLoopError,
     Number,
     Several,
     Size,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.expressions import Expressions
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.values import (
@@ -16,7 +17,6 @@ from opweave.compiler.loops.values import (
     Elements,
     Held,
     Mixed,
-    NoLoopError,
     Number,
     NumberType,
     Several,

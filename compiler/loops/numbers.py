@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import LEAST, MOST, NoLoopError, Number, Size, UnknownError
+from opweave.compiler.loops.values import LEAST, MOST, Number, Size, UnknownError
 
 # Python's operators, by their nodes of the syntax tree: the operator of arrays, and the function.
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {

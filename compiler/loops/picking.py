@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.applied import along
 from opweave.compiler.loops.indexing import Indexing, Item, Slice
 from opweave.compiler.loops.products import Products
-from opweave.compiler.loops.values import (
-    LONGEST,
-    Array,
-    Computed,
-    Elements,
-    NoLoopError,
-    Number,
-    Size,
-    Strided,
-)
+from opweave.compiler.loops.values import LONGEST, Array, Computed, Elements, Number, Size, Strided
 from opweave.opcodes.dtypes import BOOL, I64
 
 ALL = Slice(None, None, 1)

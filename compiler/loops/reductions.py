@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.statements import Statements
-from opweave.compiler.loops.values import LONGEST, Array, Held, NoLoopError, Number, Unchanging
+from opweave.compiler.loops.values import LONGEST, Array, Held, Number, Unchanging
 from opweave.opcodes import dtypes
 
 NONE = Unchanging(None)

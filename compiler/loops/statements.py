@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.nodes import EXPRESSIONS
 from opweave.compiler.loops.rounds import InnerLoop, Rounds
 from opweave.compiler.loops.values import (
@@ -16,7 +17,6 @@ from opweave.compiler.loops.values import (
     Elements,
     Held,
     Mixed,
-    NoLoopError,
     Number,
     Several,
     Size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.applied import (
     Applied,
     along,
@@ -12,15 +13,7 @@ from opweave.compiler.loops.applied import (
 )
 from opweave.compiler.loops.numbers import Numbers
 from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import (
-    Array,
-    Computed,
-    Elements,
-    NoLoopError,
-    Number,
-    Size,
-    Strided,
-)
+from opweave.compiler.loops.values import Array, Computed, Elements, Number, Size, Strided
 from opweave.opcodes.dtypes import DType
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import OpweaveError
 
 # A Python number by its type (bool, int or float), a NumPy scalar by its dtype.
 NumberType = DType | type
@@ -18,10 +18,6 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 LONGEST = 1 << 48
 
 C_TYPES: dict[NumberType, str] = {bool: "bool", int: "int64", float: "double"}
-
-
-class NoLoopError(OpweaveError):
-    """A loop that is not compiled: Python runs it."""
 
 
 class UnknownError(NoLoopError):

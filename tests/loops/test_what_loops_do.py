@@ -13,7 +13,7 @@ import pytest
 
 import opweave as ow
 from opweave._loops.rolled import Rolled
-from opweave.compiler.loops.values import NoLoopError
+from opweave.compiler.captures.source import NoLoopError
 from tests.loops import programs
 from tests.loops.programs import PROGRAMS, row, square, words
 from tests.loops.test_loops_in_c import called, is_same, run_in_c

@@ -11,7 +11,11 @@ from functools import cache, lru_cache
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
-from opweave.compiler.loops.values import NoLoopError
+from opweave.opcodes.errors import OpweaveError
+
+
+class NoLoopError(OpweaveError):
+    """A loop that is not compiled: Python runs it."""
 
 # Instructions of ``for`` and ``while``; which there are depends on the version of Python.
 LOOPING = frozenset(
