@@ -17,6 +17,7 @@ from opweave.compiler.captures.source import (
     NoLoopError,
     code_of,
     read_in,
+    shared_in,
     stored_in,
     surely_stored_in,
     tree_of,
@@ -233,6 +234,7 @@ class _Rewriter(ast.NodeTransformer):
         asked = {name for each in after for name in _counted(each)}
         results = tuple(name for name in stored if read.get(name, 0) > 0 or name in asked)
         kept = {*results} - surely_stored_in(plain)  # which a call may leave as they are
+        kept |= shared_in(self.function.__code__)
         site = Site(self.function, plain, results, tuple(sorted(read_in(plain) | kept)))
         self.sites.append(site)
         return given + before + _called(_constant_of(len(self.sites) - 1), node, results, after)

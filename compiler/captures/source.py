@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dis import opmap
 from functools import cache, lru_cache
@@ -16,6 +17,7 @@ from opweave.opcodes.errors import OpweaveError
 
 class NoLoopError(OpweaveError):
     """A loop that is not compiled: Python runs it."""
+
 
 # Instructions of ``for`` and ``while``; which there are depends on the version of Python.
 LOOPING = frozenset(
@@ -64,7 +66,24 @@ def _parsed(text: str, filename: str) -> _Module:
         if isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             functions.setdefault((node.name, first), node)
+    functions |= _lambdas_in(tree)
     return _Module(functions, tuple(_within(whole)))
+
+
+def _lambdas_in(module: ast.Module) -> dict[tuple[str, int], ast.FunctionDef]:
+    """The lambdas that are the only ones of their lines, as functions."""
+    found = [n for n in ast.walk(module) if isinstance(n, ast.Lambda)]
+    counted = Counter(n.lineno for n in found)
+    return {("<lambda>", n.lineno): _as_function(n) for n in found if counted[n.lineno] == 1}
+
+
+def _as_function(node: ast.Lambda) -> ast.FunctionDef:
+    made = ast.parse("def function(): return 0").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    made.args, made.body = node.args, [ast.Return(node.body)]
+    for part in (made, made.body[0]):
+        ast.copy_location(part, node)
+    return made
 
 
 def _within(code: CodeType) -> Iterator[CodeType]:
@@ -128,6 +147,11 @@ def same_code(a: CodeType, b: CodeType) -> bool:
 def stored_in(node: ast.AST) -> set[str]:
     """The names that a statement assigns to."""
     return {n.id for n in _names(node) if isinstance(n.ctx, ast.Store)}
+
+
+def shared_in(code: CodeType) -> set[str]:
+    """The names of a function that functions inside of it read."""
+    return {n for c in _directly_in(code) for n in c.co_freevars if n in code.co_cellvars}
 
 
 def surely_stored_in(node: ast.For | ast.While) -> set[str]:

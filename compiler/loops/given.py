@@ -11,13 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opweave.compiler.captures.kinds import BY_TYPE, is_constant
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.functions import of_numpy
 from opweave.compiler.loops.lists import Appended
-from opweave.compiler.loops.values import NumberType, Size
+from opweave.compiler.loops.numbers import literal
+from opweave.compiler.loops.values import Held, NumberType, Several, Size, Unchanging
+from opweave.opcodes.dtypes import ALL
 
 # Python's integers that a call gives may be so large.
 LARGEST_GIVEN = 1 << 40
+# Types of numbers that may be left to a name.
+NUMBERS: tuple[NumberType, ...] = (bool, int, float, *ALL)
 FUNCTION = "loop"
 # Words that say what went wrong.
 FAULT_WORDS = 4
@@ -185,6 +190,13 @@ def found_in(owner: Any, name: str) -> Any:
         return getattr(builtins, name)
     except (AttributeError, ValueError):
         raise NoLoopError(f"{name}, which may not be there") from None
+
+
+def constant(value: Any) -> Held:
+    """What never changes; a tuple of numbers is known item by item."""
+    if type(value) is tuple and is_constant(value):
+        return Several(tuple(map(constant, value)))
+    return literal(value) if type(value) in BY_TYPE else Unchanging(value)
 
 
 def number_type(value: Any) -> NumberType | None:

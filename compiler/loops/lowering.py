@@ -18,6 +18,7 @@ from opweave.compiler.loops.functions import of_numpy
 from opweave.compiler.loops.given import (
     FUNCTION,
     LARGEST_GIVEN,
+    NUMBERS,
     OWN,
     LoopCall,
     LoweredLoop,
@@ -25,6 +26,7 @@ from opweave.compiler.loops.given import (
     Parameter,
     Result,
     computed_outside,
+    constant,
     found_in,
     locals_of,
     multiplied,
@@ -39,16 +41,11 @@ from opweave.compiler.loops.values import (
     Listed,
     Mixed,
     Number,
-    NumberType,
     Size,
     Strided,
     Unchanging,
 )
 from opweave.compiler.scheduling.accumulation_plans import BLAS_FROM
-from opweave.opcodes.dtypes import ALL
-
-# Types of numbers that may be left to a name.
-NUMBERS: tuple[NumberType, ...] = (bool, int, float, *ALL)
 
 
 class Lowering(LoopCalls):
@@ -188,7 +185,7 @@ class Lowering(LoopCalls):
             return Listed(name)
         number = number_type(value)
         if number is None:
-            return Unchanging(value)
+            return Unchanging(value) if changes else constant(value)
         c_type = Number(number, "").c_type
         wish = f"{name}_given" if changes else name
         text = self._parameter(c_type, wish, "number", name, type=number)
@@ -282,6 +279,9 @@ class Lowering(LoopCalls):
             self._asked(function, name)
 
         def resolve(name: str) -> Any:
+            held = self.first.get(name) if name in function.__code__.co_freevars else None
+            if held is not None and found_in(function, name) is self.call.values.get(name):
+                return held  # a name of the function with the loop, which does not change it
             return self._asked(function, name)
 
         return resolve

@@ -47,6 +47,7 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
         "boolean index did not match indexed array along axis {0}; size of axis is {1} but size "
         "of corresponding boolean axis is {2}",
     ),
+    (IndexError, "tuple index out of range"),
 )
 
 

@@ -353,7 +353,73 @@ def appends_before_an_error(x, found):
         x[i] = x[i + 1]
 
 
+def roots_of_sets(edges, n):
+    parent = np.arange(n)
+
+    def find(a):
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        return a
+
+    for e in range(len(edges)):
+        ra, rb = find(edges[e, 0]), find(edges[e, 1])
+        if ra != rb:
+            parent[rb] = ra
+    return parent
+
+
+def least_by_sections(x, lo, hi):
+    g = (5**0.5 - 1) / 2
+    cost = lambda t: np.sum((x - t) ** 2)  # noqa: E731
+    rounds = 0
+    while abs(hi - lo) > 1e-3:
+        c, d = hi - g * (hi - lo), lo + g * (hi - lo)
+        if cost(c) < cost(d):
+            hi = d
+        else:
+            lo = c
+        rounds += 1
+    return lo, hi, rounds
+
+
+def ant(n, steps):
+    grid = np.zeros((n, n), dtype=bool)
+    x = y = n // 2
+    d = 0
+    dx, dy = (0, 1, 0, -1), (-1, 0, 1, 0)
+    for _ in range(steps):
+        d = (d + (1 if not grid[y, x] else -1)) % 4
+        grid[y, x] = not grid[y, x]
+        x = (x + dx[d]) % n
+        y = (y + dy[-4 + d]) % n
+    return grid
+
+
+def neighbours(z, weights=(0.5, 0.25, -0.25)):
+    for i in range(1, len(z) - 1):
+        for step, w in ((-1, 0.1), (1, 0.2)):
+            z[i] += w * z[i + step]
+        for w in weights:
+            z[i] += w
+    return len(weights), weights[-1], z
+
+
+def normed(C, rounds):
+    v = np.ones(len(C))
+    for k in range(rounds):
+        v = C @ v
+        v /= np.linalg.norm(v)
+        k += np.count_nonzero(v > 0.4)
+    return v, k
+
+
 PROGRAMS = {
+    "ant": (ant, (12, 60)),
+    "neighbours": (neighbours, (row(9),)),
+    "normed": (normed, (square(5), 6)),
+    "roots_of_sets": (roots_of_sets, (words(40, 3).reshape(20, 2) * 3, 12)),
+    "least_by_sections": (least_by_sections, (row(9), -2.0, 2.0)),
     "crossings": (crossings, (row(200),)),
     "crossings_none": (crossings, (np.zeros(1),)),
     "common": (common, (words(20, 1), words(25, 2), np.zeros((21, 26), int))),
@@ -406,4 +472,4 @@ PROGRAMS = {
     "any_and_all": (any_and_all, (row(12).reshape(4, 3), np.zeros(4))),
 }  # fmt: skip
 # Sums meet in another order than NumPy's, and so do the parts of a complex square.
-SUMMED = frozenset(("of_masked_rows", "escapes", "escapes_grid"))
+SUMMED = frozenset(("of_masked_rows", "normed", "escapes", "escapes_grid"))
