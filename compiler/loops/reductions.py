@@ -92,7 +92,8 @@ def _count_nonzero(self: Statements, a: Held) -> Held:
         raise NoLoopError("count_nonzero of other than real arrays")
     chosen = _whole(self.apply("cast", array, dtype="bool"))
     found = self.reduced("sum", _whole(self.apply("cast", chosen, dtype="int64")))
-    if type(np.count_nonzero(np.ones(1))) is not int:
+    counted: Any = np.count_nonzero(np.ones(1))
+    if type(counted) is not int:
         return found
     name = self.text.named("int64", found.text, "n")
     return Number(int, name, Size.of(name), 0, LONGEST)
