@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
@@ -102,9 +101,12 @@ class Numbers:
         _, sign, function = COMPARED[op]
         if a.known is not None and b.known is not None:
             return literal(function(a.known, b.known))
+        text = f"({a.text} {sign} {b.text})"
         if (a.type is float) is not (b.type is float) and not all(map(is_exact, (a, b))):
-            a, b = widened(a), widened(b)  # 64 bits of mantissa: Python compares exactly
-        return Number(bool, f"({a.text} {sign} {b.text})", low=0, high=1)
+            whole, real = (b, a) if a.type is float else (a, b)
+            found = f"order_of({whole.text}, {real.text})"  # Python compares exactly
+            text = f"({'-' * (a is real)}{found} {sign} 0)"
+        return Number(bool, text, low=0, high=1)
 
     def unary(self, op: type[ast.unaryop], a: Number) -> Number:
         """``-a``, ``+a`` or ``~a``."""
@@ -224,11 +226,6 @@ def _whole(a: Number) -> Number:
 def is_exact(a: Number) -> bool:
     """Whether a double holds a number."""
     return a.type is float or -EXACT <= a.low <= a.high <= EXACT
-
-
-def widened(a: Number) -> Number:
-    """A number as one that has the bits of both an int64 and a double."""
-    return replace(a, text=f"(long double){a.text}")
 
 
 def check_exact(a: Number) -> None:

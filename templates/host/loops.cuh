@@ -102,6 +102,17 @@ OW_INLINE LoopSpan loop_span(const T* first, const int64 (&sizes)[RANK], const i
 }
 OW_INLINE bool loop_overlap(LoopSpan a, LoopSpan b) { return a.low < b.high && b.low < a.high; }
 
+// -1, 0 or 1 where an integer is less than a double, the same or more: no bit of it is lost.
+OW_INLINE double order_of(int64 x, double y) {
+    if (y != y) return y;
+    if (y >= 9223372036854775808.0) return -1;
+    if (y < -9223372036854775808.0) return 1;
+    const int64 whole = (int64)y;
+    if (x != whole) return x < whole ? -1 : 1;
+    const double rest = y - (double)whole;
+    return rest > 0 ? -1 : rest < 0 ? 1 : 0;
+}
+
 OW_INLINE int64 at_least_0(int64 x) { return x < 0 ? 0 : x; }
 
 // The place that a bound of a slice means, counted from the end where it is negative.

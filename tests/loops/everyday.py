@@ -30,6 +30,8 @@ def compares_exactly(n, k, bound):
     for i in range(n):
         if (k + i) * 8192 - i * 8191 > bound:
             found += i
+        if bound <= (k + i) * 8192 + 1:
+            found += 100
     return found
 
 
@@ -452,6 +454,8 @@ PROGRAMS = {
     "simpson": (simpson, (0.0, 2.0, 100)),
     "long_integers": (long_integers, (row(20),)),
     "compares_exactly": (compares_exactly, (5, 1 << 40, 2.0**53)),
+    "compares_with_fractions": (compares_exactly, (5, 1, 8192.5)),
+    "compares_with_infinity": (compares_exactly, (5, 1, float("-inf"))),
     "compares_as_numpy": (compares_exactly, (5, 1 << 40, np.float64(2.0**53))),
     "between_rows": (
         between_rows, (np.array([0, 2, 2, 5]), words(5, 1), row(5), row(4), np.zeros(3)),

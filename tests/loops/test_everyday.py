@@ -74,3 +74,8 @@ def test_an_item_that_a_tuple_has_not_is_pythons_error():
     expected, found = (run(beyond_a_tuple, (row(5),)) for run in (called, run_in_c))
     assert expected[0] == found[0]
     np.testing.assert_array_equal(expected[1][0], found[1][0])
+
+
+def test_no_integer_is_ordered_with_nan():
+    compares = PROGRAMS["compares_exactly"][0]
+    assert run_in_c(compares, (5, 1 << 40, float("nan")))[0] == 0
