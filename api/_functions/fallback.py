@@ -115,15 +115,14 @@ class Fallback:
 
     def _is_for_c(self, call: Call, error: Exception) -> bool:
         """Whether a loop is why a call is no whole, which C may run."""
-        is_refusal = isinstance(error, BREAKS) and self._may_roll(call)
-        return is_refusal and self.loops.are_why(error)
+        may = isinstance(error, BREAKS) and self._may_roll(call)
+        return may and (self.loops.are_why(error) or self._pace.is_short(call, error))
 
     def _may_roll(self, call: Call) -> bool:
         """Whether C may run a call's loops, as far as is known."""
         return not is_on_gpu(call) and self.loops.may_run(self._by_size(call))
 
-    def _by_size(self, call: Call) -> Any:
-        """What is alike of calls whose loops run alike: longer arrays may take another way."""
+    def _by_size(self, call: Call) -> Any:  # longer arrays may take another way
         return self._parts.kinds(call), size_class(call)
 
     def _prepare_whole(self, call: Call) -> Ready:
@@ -160,6 +159,8 @@ class Fallback:
         if error is None:
             return self._by_size(call) in self._parts.too_long
         why = self._pace.why_numpy(call, error)
+        if self._may_roll(call) and self._pace.is_short(call, error):
+            return False
         if why and is_hopeless:
             raise self._short(call, why, error)
         return not why  # else a call of this size may be a whole, for all that is known

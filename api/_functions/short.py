@@ -25,7 +25,7 @@ from opweave.compiler.captures.operations import (
     lengthening_lines,
     operations_in,
 )
-from opweave.compiler.ir.pace import IN_PARTS, PAYS, saved_by_names
+from opweave.compiler.ir.pace import ELEMENT, IN_PARTS, PAYS, ROLLED, saved_by_names
 from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS, METHODS, PROPERTIES, UFUNCS
 from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.traced.lengths import Reached, rounded
@@ -114,6 +114,19 @@ class Pace:
         told = f"kernels would save some {saved * 1e6:.0f} us an operation"
         return _longer(error, told, "refuses such lines")
 
+    def is_short(self, call: Call, error: Any) -> bool:
+        """Whether C may run the loops of a call that is no whole for what is outside of them.
+
+        Its arrays are so short that it would not run in parts; where it is given none, its numbers
+        are taken to be extents.
+        """
+        if error.mean_seconds is not None or self.has_own_structure or is_on_gpu(call):
+            return False
+        if call.arrays:
+            return self.saved(call, error.reached) < PAYS
+        integers = [rounded(value) for value in call.values if type(value) is int]
+        return max(integers, default=0) * ELEMENT < ROLLED
+
     def saved(self, call: Call, reached: Reached | None = None) -> float:
         """Seconds that kernels save for an operation: the same for all calls of a size class.
 
@@ -150,9 +163,8 @@ class Pace:
         if reached is not None and lines and lines <= reached.lines:
             with suppress(ArithmeticError, LookupError, ValueError):  # extents of another trace
                 return max(longest, reached.longest(symbol_extents([*call.types.values()])))
-        if arrays and not lines:
-            return longest
-        return max(longest, widest) * widest
+        # of a call without arrays an integer is taken to be how long they get
+        return max(longest, widest if lines or not arrays else 0) * (widest if lines else 1)
 
 
 class Tables(NamedTuple):

@@ -11,18 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.loops.kinds import exactly, kinds_of
+from opweave.compiler.captures.exits import given_before, plain_loop
+from opweave.compiler.captures.kinds import exactly, kinds_of
+from opweave.compiler.captures.source import (
+    NoLoopError,
+    code_of,
+    read_in,
+    shared_in,
+    stored_in,
+    surely_stored_in,
+    tree_of,
+)
 from opweave.compiler.loops.lowering import Lowering
-from opweave.compiler.loops.source import code_of, read_in, stored_in, tree_of
-from opweave.compiler.loops.values import EitherError, NoLoopError
+from opweave.compiler.loops.values import AgainError
 from opweave.opcodes.errors import OpweaveError
-from opweave.runtime.host.loops import HostLoop, NotServedError
+from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
 
 # Kinds of calls of which a loop remembers what became of them.
 MOST_KINDS = 64
 # What no loop that is compiled has inside.
 NEVER = (
-    ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.With, ast.Raise,
+    ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar, ast.With, ast.Raise,
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp,
     ast.DictComp, ast.GeneratorExp, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom,
     ast.Delete, ast.NamedExpr, ast.JoinedStr, ast.Dict, ast.Set, ast.Assert, ast.Match,
@@ -49,7 +58,7 @@ class Site:
     node: ast.For | ast.While
     results: tuple[str, ...]
     names: tuple[str, ...] = ()
-    unbound: object = field(default_factory=object)
+    unbound: object = UNBOUND
     compiled: int = 0
     left: str = ""
     _known: dict[Any, HostLoop | None] = field(default_factory=dict)
@@ -84,7 +93,8 @@ class Site:
         if key not in self._known:
             if len(self._known) >= MOST_KINDS:
                 return None
-            self._held += [v for v in values.values() if type(v) is not np.ndarray]  # ids are keys
+            # ids are keys, but of arrays and lists
+            self._held += [v for v in values.values() if type(v) not in (np.ndarray, list)]
             self._known[key] = self._lowered(values)
         found = self._known[key]
         if found is not None and len(self._quick) < MOST_KINDS:
@@ -97,16 +107,17 @@ class Site:
         return [found.lowered.source for found in self._known.values() if found is not None]
 
     def _lowered(self, values: Mapping[str, Any]) -> HostLoop | None:
-        either: frozenset[str] = frozenset()
+        known: dict[str, frozenset[str]] = {}
         try:
             while True:
                 try:
-                    lowering = Lowering(self.function, values, either)
+                    lowering = Lowering(self.function, values, known)
                     return HostLoop(lowering.lowered(self.node, self.results))
-                except EitherError as error:
-                    if error.name in either:
+                except AgainError as error:
+                    names = known.get(error.what, frozenset())
+                    if error.name in names:
                         raise
-                    either |= {error.name}
+                    known[error.what] = names | {error.name}
         except Exception as error:  # Python runs it, whatever is wrong
             self.left = f"{error}" if isinstance(error, OpweaveError) else repr(error)
             return None
@@ -208,21 +219,25 @@ class _Rewriter(ast.NodeTransformer):
     visit_Try = visit_TryStar = visit_With = visit_Lambda = visit_ClassDef = _untouched
 
     def _loop(self, node: ast.For | ast.While) -> Any:
-        plain = copy.deepcopy(node)
+        given = given_before(node)
+        before, plain, after = plain_loop(node)
         self.depth += 1
         self.generic_visit(node)
         self.depth -= 1
         never = any(isinstance(n, NEVER) for n in ast.walk(plain))
         if never or self.elsewhere & stored_in(plain) or place_of(plain) in self.but:
-            return node
+            return [*given, node]
         own = _counted(plain)
         stored = sorted(stored_in(plain))
         read = {n: count - (0 if self.depth else own.get(n, 0)) for n, count in self.read.items()}
         # within another loop its own reads count, too: those of the next round
-        results = tuple(name for name in stored if read.get(name, 0) > 0)
-        site = Site(self.function, plain, results, tuple(sorted(read_in(plain))))
+        asked = {name for each in after for name in _counted(each)}
+        results = tuple(name for name in stored if read.get(name, 0) > 0 or name in asked)
+        kept = {*results} - surely_stored_in(plain)  # which a call may leave as they are
+        kept |= shared_in(self.function.__code__)
+        site = Site(self.function, plain, results, tuple(sorted(read_in(plain) | kept)))
         self.sites.append(site)
-        return _called(_constant_of(len(self.sites) - 1), node, results)
+        return given + before + _called(_constant_of(len(self.sites) - 1), node, results, after)
 
 
 def _globals_in(tree: ast.AST) -> set[str]:
@@ -247,7 +262,9 @@ def _constant_of(number: int) -> str:
     return f"\0opweave's loop {number}"
 
 
-def _called(site: str, node: ast.stmt, results: Sequence[str]) -> list[ast.stmt]:
+def _called(
+    site: str, node: ast.stmt, results: Sequence[str], after: Sequence[ast.stmt]
+) -> list[ast.stmt]:
     """``made = site(locals())``, and what follows from it."""
     made = ast.Name("made of opweave", ast.Load())
     run = ast.Attribute(ast.Constant(site), "run", ast.Load())
@@ -260,7 +277,7 @@ def _called(site: str, node: ast.stmt, results: Sequence[str]) -> list[ast.stmt]
         bound = ast.Compare(item, [ast.IsNot()], [unbound])
         left.append(ast.If(bound, [ast.Assign([ast.Name(name, ast.Store())], item)], []))
     start = ast.Assign([ast.Name("made of opweave", ast.Store())], call)
-    found = [start, ast.If(nothing, [node], left)]
+    found = [start, ast.If(nothing, [node], [*left, *after] or [ast.Pass()])]
     for each in found:
         ast.copy_location(each, node)
         ast.fix_missing_locations(each)

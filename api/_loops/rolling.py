@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from opweave._loops.rolled import MOST_KINDS, Rolled
+from opweave.compiler.captures.source import has_loop
 from opweave.compiler.ir.pace import ROLLED
-from opweave.compiler.loops.source import has_loop
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
 

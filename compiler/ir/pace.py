@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Extents, count
@@ -37,7 +37,7 @@ MOVES = frozenset(("where", "copy", "cast", "full", "coordinate", "real", "imag"
 PAYS = 200e-6
 
 
-def mean_seconds(nodes: Iterable[Node], extents: Extents) -> float:
+def mean_seconds(nodes: Sequence[Node], extents: Extents) -> float:
     """NumPy's seconds for an operation, the mean of those that compute.
 
     What moves elements is left out, and arithmetic on places: much of it is ours, of what NumPy
@@ -51,7 +51,21 @@ def mean_seconds(nodes: Iterable[Node], extents: Extents) -> float:
             places.update(result.id for result in node.results)
         elif node.operator.name not in MOVES and not node.is_view and not node.tables:
             found.append(_seconds(node, extents))
-    return sum(found) / max(1, len(found))
+    return sum(found) / max(1, len(found) + _looking_up(nodes, places))
+
+
+def _looking_up(nodes: Sequence[Node], places: Set[int]) -> int:
+    """How many nodes read at computed places, and compute these: of ``np.roll`` a dozen.
+
+    They are noted and launched like others, where NumPy moves a block.
+    """
+    asked: set[int] = set()
+    count = 0
+    for node in reversed(nodes):
+        if node.tables or asked.intersection(result.id for result in node.results):
+            count += 1
+            asked.update(value.id for value in node.pointwise if value.id in places)
+    return count
 
 
 def pays_between(nodes: Sequence[Node], extents: Extents) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.codegen.lines import Origin, bind_map
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.literals import c_literal
 from opweave.compiler.ir.values import Value
-from opweave.compiler.loops.numbers import Numbers, check_exact
+from opweave.compiler.loops.numbers import Numbers
 from opweave.compiler.loops.text import Text
 from opweave.compiler.loops.values import (
     C_TYPES,
@@ -19,7 +20,6 @@ from opweave.compiler.loops.values import (
     Computed,
     Elements,
     Held,
-    NoLoopError,
     Number,
     NumberType,
     Size,
@@ -30,6 +30,9 @@ from opweave.opcodes.codes import Phase
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import BOOL, F64, DType
 from opweave.opcodes.errors import OpweaveError
+
+# What gives one float64 with a float of Python and with one of NumPy, besides NumPy's integers.
+EITHER = frozenset((F64, BOOL, int, float))
 
 
 class Applied:
@@ -56,7 +59,7 @@ class Applied:
         frozen = frozen_attrs(operator, attrs)
         types = tuple(map(type_of, operands))
         maybe = any(isinstance(o, Number) and o.maybe for o in operands)
-        if maybe and not set(types) <= {F64, BOOL, int, float}:
+        if maybe and not all(t in EITHER or getattr(t, "kind", "f") in "iu" for t in types):
             raise NoLoopError(f"{name} of a float of Python or of NumPy")
         try:
             loop, results = operator.type_rule(types, frozen)
@@ -117,7 +120,7 @@ class Applied:
             except OpweaveError as error:
                 raise NoLoopError(str(error)) from None
         if dtype.is_complex:
-            return f"{dtype.register}{{({dtype.part.register}){number.text}, 0}}"
+            return f"{dtype.register}{{({dtype.part.register})(double){number.text}, 0}}"
         if number.type is int and dtype.kind in "iu":
             low, high = bounds_of(dtype)[1:]
             if number.low < low or number.high > high:
@@ -125,10 +128,10 @@ class Applied:
                 self.numbers.fault(
                     outside, "LOOP_OUT_OF_RANGE", number.text, str(ord(dtype.numpy.char))
                 )
-        elif number.type is int:
-            check_exact(number)
         if dtype.round:
             raise NoLoopError(f"a number of Python that changes, as {dtype}")
+        if dtype.kind == "f" and number.type is int:
+            return f"({dtype.register})(double){number.text}"  # NumPy rounds twice, too
         text = f"({dtype.register}){number.text}" if C_TYPES[number.type] != dtype.register else ""
         return text or number.text
 

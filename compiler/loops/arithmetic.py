@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.applied import bounds_of, type_of
 from opweave.compiler.loops.numbers import BINARY, COMPARED, SIGNS, literal, zero
 from opweave.compiler.loops.reducing import Reducing
 from opweave.compiler.loops.values import (
+    MOST,
     Computed,
     Elements,
     Held,
-    NoLoopError,
     Number,
     Strided,
     Unchanging,
@@ -106,32 +107,37 @@ class Arithmetic(Reducing):
             found = self.compare(op, settled(a), settled(b))
             assert isinstance(found, Number)
             return replace(found, maybe=" || ".join(maybe))
-        _check_compared(a, b)
-        _check_compared(b, a)
+        a, b = self._compared_with(b, a), self._compared_with(a, b)
         return self.apply(COMPARED[op][0], a, b)
+
+    def _compared_with(self, number: Computed, other: Computed) -> Computed:
+        """An operand of a comparison with another one, as wide as that may be.
+
+        NumPy compares an integer of Python that a type cannot hold all the same.
+        """
+        if not isinstance(number, Number) or number.type is not int:
+            return other
+        dtype = other.type if isinstance(other, Number) else other.dtype
+        _, low, high = bounds_of(dtype)
+        is_whole = isinstance(dtype, DType) and dtype.kind in "iub"
+        if not is_whole or low <= number.low <= number.high <= high:
+            return other
+        if high > MOST:
+            raise NoLoopError(f"a comparison of {dtype} with an integer that it may not hold")
+        return self.apply("cast", other, dtype="int64")
 
 
 def is_strong(operand: Computed) -> bool:
     """Of an operand that makes NumPy's float64 of either float."""
     dtype = operand.type if isinstance(operand, Number) else operand.dtype
+    if isinstance(dtype, DType) and dtype.kind in "iub":
+        return True
     return dtype is F64 and not getattr(operand, "maybe", "")
 
 
 def settled(operand: Computed) -> Computed:
     """A float of which it does not matter whose it is."""
     return replace(operand, maybe="") if isinstance(operand, Number) else operand
-
-
-def _check_compared(a: Computed, b: Computed) -> None:
-    """Refuse an integer of Python that the type of the other operand may not hold.
-
-    NumPy compares it all the same.
-    """
-    if isinstance(a, Number) and a.type is int:
-        dtype = b.type if isinstance(b, Number) else b.dtype
-        _, low, high = bounds_of(dtype)
-        if getattr(dtype, "kind", "") in "iub" and not low <= a.low <= a.high <= high:
-            raise NoLoopError(f"a comparison of {dtype} with an integer that it may not hold")
 
 
 def as_computed(held: Held) -> Computed:

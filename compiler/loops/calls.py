@@ -10,22 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.exits import plain_body
+from opweave.compiler.captures.source import NoLoopError, stored_in, tree_of
 from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.functions import FUNCTIONS, METHODS, of_numpy, with_axes
 from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.numbers import literal
-from opweave.compiler.loops.source import stored_in, tree_of
 from opweave.compiler.loops.statements import DEEPEST, Statements
-from opweave.compiler.loops.values import (
-    Elements,
-    Held,
-    NoLoopError,
-    Number,
-    Size,
-    Strided,
-    Unchanging,
-)
+from opweave.compiler.loops.values import Elements, Held, Listed, Number, Size, Strided, Unchanging
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
 
@@ -59,11 +52,20 @@ class LoopCalls(Statements):
                 raise NoLoopError(f"the method {node.func.attr} inside a loop")
             args, keywords = self._arguments(node, owner)
             return _tried(method, self, owner, *args, **keywords)
+        if isinstance(owner, Listed):
+            return self._appended(owner, node)
         function = self.value(node.func)
         args, keywords = self._arguments(node)
         if not isinstance(function, Unchanging):
             raise NoLoopError("a call of what the loop computes")
         return self._call(function.value, args, keywords)
+
+    def _appended(self, owner: Listed, node: ast.Call) -> Held:
+        args, keywords = self._arguments(node)
+        if getattr(node.func, "attr", "") != "append" or len(args) != 1 or keywords:
+            raise NoLoopError("a list to which a loop does more than append")
+        self.lists.append(owner.name, args[0])
+        return Unchanging(None)
 
     def is_pure(self, node: ast.Call) -> bool:
         if any(k.arg in (None, "out") for k in node.keywords):
@@ -173,7 +175,7 @@ class LoopCalls(Statements):
         try:
             for name, held in given.items():
                 self.env[name] = self._entered(name, held, name in changed)
-            returned = self._returned(tree.body)
+            returned = self._returned(plain_body(tree.body))
         finally:
             self.env, self.prefix, self.around, self.resolve, self.locals = saved
             self.depth, self.text.line = self.depth - 1, line

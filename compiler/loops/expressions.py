@@ -8,27 +8,29 @@ from contextlib import ExitStack
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.facts import SizeFacts
 from opweave.compiler.loops.indexing import Indexing, Item, Slice
+from opweave.compiler.loops.lists import Lists
 from opweave.compiler.loops.numbers import Numbers, literal
-from opweave.compiler.loops.products import Products
+from opweave.compiler.loops.picking import Picked, Picking
 from opweave.compiler.loops.text import Text
 from opweave.compiler.loops.values import (
     Array,
     Computed,
     Elements,
     Held,
-    NoLoopError,
     Number,
     Size,
     Strided,
     Unchanging,
 )
+from opweave.opcodes.dtypes import I64
 
 
-class Expressions(Products):
+class Expressions(Picking):
     """Lowers expressions, into lines of C before the one that is being written.
 
     Attributes:
@@ -51,6 +53,7 @@ class Expressions(Products):
         self.locals: frozenset[str] = frozenset()  # names that are no global ones
         self.prefix = ""  # of variables: those of a function that is called have one
         self.facts = SizeFacts()
+        self.lists = Lists(text)
         self.indexing = Indexing(text, self.numbers, self.facts, require)
         self.resolve = resolve
 
@@ -114,8 +117,10 @@ class Expressions(Products):
                 self.text.add(f"{name} = {truth(part).text};")
         return Number(bool, name, low=0, high=1)
 
-    def loaded(self, view: Strided) -> Held:
+    def loaded(self, view: Strided | Picked) -> Held:
         """What an index gives: an element is a number."""
+        if isinstance(view, Picked):
+            return self.picked(view)
         if view.rank:
             return view
         text = self.text.named(view.dtype.register, f"load({view.pointer})")
@@ -131,33 +136,28 @@ class Expressions(Products):
             found.append(held)
         return found
 
-    def gathered(self, array: Strided, places: Array) -> Elements:
-        """``x[places]``: elements of a vector, read at once, with an error where there is none."""
-        if array.rank != 1 or places.dtype.kind not in "iu" or not places.rank:
-            raise NoLoopError("an index that is neither an integer nor a slice")
-        made = self.view_in(self.room(), array.dtype, places.sizes)
-        size = array.sizes[0].factor
-
-        def put(at: Sequence[str]) -> None:
-            asked = self.element(places, at)
-            place = self.text.named("int64", f"{asked} < 0 ? {asked} + {size} : {asked}", "i")
-            wrong = f"(uint64){place} >= (uint64){size}"
-            self.numbers.fault(wrong, "LOOP_INDEX", asked, "0", size)
-            self.put_at(made, at, self.element(array, [place]))
-
-        self.each(places.sizes, put)
-        return self.copied(made)
-
-    def items(self, node: ast.expr) -> list[Item]:
+    def items(self, node: ast.expr) -> list[Item | Array]:
         """An index of Python."""
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
-        found: list[Item] = []
+        found: list[Item | Array] = []
         for part in parts:
             if isinstance(part, ast.Slice):
                 found.append(self._slice(part))
-                continue
-            found.append(as_item(self.value(part)))
+            elif isinstance(part, ast.List):
+                found.append(self._listed(part))
+            else:
+                found.append(as_item(self.value(part)))
         return found
+
+    def _listed(self, node: ast.List) -> Array:
+        """A list of places, as the array that NumPy makes of it."""
+        numbers = [self.number(part) for part in node.elts]
+        if not numbers or any(n.type not in (int, I64) for n in numbers):
+            raise NoLoopError("a list of other than integers in an index")
+        made = self.view_in(self.room(), I64, [Size.of(len(numbers))])
+        for n, number in enumerate(numbers):
+            self.put_at(made, [str(n)], number.text)
+        return made
 
     def _slice(self, node: ast.Slice) -> Slice:
         start, stop, step = (
@@ -186,7 +186,7 @@ class Expressions(Products):
         raise NotImplementedError
 
 
-def as_item(held: Held) -> Item:
+def as_item(held: Held) -> Item | Array:
     """What stands in an index and is no slice.
 
     Raises:
@@ -194,6 +194,6 @@ def as_item(held: Held) -> Item:
     """
     if isinstance(held, Unchanging) and held.value is None:
         return None
-    if isinstance(held, Number):
+    if isinstance(held, Number | Strided | Elements):
         return held
     raise NoLoopError("an index that is neither an integer nor a slice")

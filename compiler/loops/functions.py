@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.nodes import extent
 from opweave.compiler.loops.numbers import literal
@@ -21,7 +22,6 @@ from opweave.compiler.loops.values import (
     Counted,
     Elements,
     Held,
-    NoLoopError,
     Number,
     Several,
     Size,
@@ -30,6 +30,7 @@ from opweave.compiler.loops.values import (
     Zipped,
 )
 from opweave.opcodes import dtypes
+from opweave.opcodes.dtypes import BOOL
 from opweave.opcodes.errors import OpweaveError
 
 Keywords = Mapping[str, Held]
@@ -57,18 +58,23 @@ def of_numpy(dtype: Any) -> dtypes.DType:
         raise NoLoopError(str(error)) from None
 
 
-def _range(self: Statements, *args: Held) -> Held:
-    numbers = [a for a in args if isinstance(a, Number)]
-    if len(numbers) != len(args) or not 1 <= len(args) <= 3:
-        raise NoLoopError("a range of other things than numbers")
-    if any(not n.is_integer or n.type is bool for n in numbers):
+def _counting(self: Statements, held: Held) -> Number:
+    """A number of a range, which is Python's integer whatever it was."""
+    if not isinstance(held, Number) or not held.is_integer or held.type is BOOL:
         raise NoLoopError("a range of what is no integer")
+    found = held if held.type is bool else _int(self, held)
+    assert isinstance(found, Number)
+    return self.numbers.unary(ast.UAdd, found)
+
+
+def _range(self: Statements, *args: Held) -> Held:
+    numbers = [_counting(self, a) for a in args]
+    if not 1 <= len(args) <= 3:
+        raise NoLoopError("a range of other things than numbers")
     start, stop = (literal(0), numbers[0]) if len(numbers) == 1 else numbers[:2]
     step = numbers[2].known if len(numbers) == 3 else 1
     if type(step) is not int or not 0 < abs(step) < 1 << 31:
         raise NoLoopError("a range whose step changes")
-    if any(n.type is not int for n in numbers):
-        raise NoLoopError("a range of NumPy's integers")
     return Counted(start, stop, step)
 
 
@@ -107,9 +113,11 @@ def _extreme(sign: str) -> Callable[..., Held]:
             raise NoLoopError("max, min of arrays")
         found = numbers[0]
         for other in numbers[1:]:
+            types, maybe = {found.type, other.type}, found.maybe or other.maybe
+            if types <= {float, dtypes.F64} and (maybe or len(types) > 1):
+                found = _either_extreme(self, sign, found, other)
+                continue
             if other.type != found.type or getattr(found.type, "kind", "") == "c":
-                raise NoLoopError("max, min of several types")
-            if other.maybe or found.maybe:
                 raise NoLoopError("max, min of several types")
             if found.known is not None and other.known is not None:
                 found = literal((max if sign == ">" else min)(found.known, other.known))
@@ -123,6 +131,15 @@ def _extreme(sign: str) -> Callable[..., Held]:
         return found
 
     return choose
+
+
+def _either_extreme(self: Statements, sign: str, a: Number, b: Number) -> Number:
+    """The largest or smallest of floats of Python and of NumPy: it has its own type."""
+    is_second = self.text.named("bool", f"{b.text} {sign} {a.text}")
+    said = [n.maybe or str(n.type is not float).lower() for n in (a, b)]
+    maybe = self.text.named("bool", f"{is_second} ? {said[1]} : {said[0]}")
+    text = self.text.named("double", f"{is_second} ? {b.text} : {a.text}")
+    return Number(dtypes.F64, text, maybe=maybe)
 
 
 def _abs(self: Statements, x: Held) -> Held:

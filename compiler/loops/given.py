@@ -11,16 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opweave.compiler.captures.kinds import BY_TYPE, is_constant
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.functions import of_numpy
-from opweave.compiler.loops.values import (
-    NoLoopError,
-    NumberType,
-    Size,
-)
+from opweave.compiler.loops.lists import Appended
+from opweave.compiler.loops.numbers import literal
+from opweave.compiler.loops.values import Held, NumberType, Several, Size, Unchanging
+from opweave.opcodes.dtypes import ALL
 
 # Python's integers that a call gives may be so large.
 LARGEST_GIVEN = 1 << 40
+# Types of numbers that may be left to a name.
+NUMBERS: tuple[NumberType, ...] = (bool, int, float, *ALL)
 FUNCTION = "loop"
+# Words that say what went wrong.
+FAULT_WORDS = 4
 # Attributes of a function of the user's that say what it does.
 OWN = ("__code__", "__defaults__")
 
@@ -97,12 +102,14 @@ class Result(NamedTuple):
         words: one of a number; two of a float of Python or of NumPy, the second says which; of an
             array the address of memory that is the caller's now, and its extents.
         rank: of an array, else -1.
+        perhaps: the last word says whether the name is bound.
     """
 
     name: str
     type: NumberType
     words: tuple[str, ...]
     rank: int = -1
+    perhaps: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,12 +121,14 @@ class LoweredLoop:
         parameters: what it gets.
         results: what it leaves to names of Python.
         asked: what it read of modules and globals.
+        lists: what it appends to; of each two words stand behind those of the results.
     """
 
     source: str
     parameters: tuple[Parameter, ...]
     results: tuple[Result, ...]
     asked: tuple[OutsideName, ...]
+    lists: tuple[Appended, ...] = ()
 
 
 @dataclass
@@ -142,6 +151,11 @@ class LoopCall:
             name = f"n{len(self.extents)}"
             self.extents[name] = extent
         return Size.of(name)
+
+
+def words_of(results: Sequence[Result]) -> int:
+    """How many words results or an error take."""
+    return max(FAULT_WORDS, sum(len(result.words) for result in results))
 
 
 def value_of(size: Size, extents: Mapping[str, int]) -> int:
@@ -176,6 +190,13 @@ def found_in(owner: Any, name: str) -> Any:
         return getattr(builtins, name)
     except (AttributeError, ValueError):
         raise NoLoopError(f"{name}, which may not be there") from None
+
+
+def constant(value: Any) -> Held:
+    """What never changes; a tuple of numbers is known item by item."""
+    if type(value) is tuple and is_constant(value):
+        return Several(tuple(map(constant, value)))
+    return literal(value) if type(value) in BY_TYPE else Unchanging(value)
 
 
 def number_type(value: Any) -> NumberType | None:

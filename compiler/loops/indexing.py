@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.facts import SizeFacts
 from opweave.compiler.loops.numbers import Numbers
 from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import MOST, NoLoopError, Number, Size, Strided
+from opweave.compiler.loops.values import MOST, Number, Size, Strided
 
 
 class Slice(NamedTuple):

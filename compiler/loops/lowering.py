@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.kinds import is_served
+from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
 from opweave.compiler.loops.applied import bounds_of, dense_strides
 from opweave.compiler.loops.calls import LoopCalls
@@ -16,6 +18,7 @@ from opweave.compiler.loops.functions import of_numpy
 from opweave.compiler.loops.given import (
     FUNCTION,
     LARGEST_GIVEN,
+    NUMBERS,
     OWN,
     LoopCall,
     LoweredLoop,
@@ -23,20 +26,20 @@ from opweave.compiler.loops.given import (
     Parameter,
     Result,
     computed_outside,
+    constant,
     found_in,
     locals_of,
     multiplied,
     number_type,
     value_of,
+    words_of,
 )
-from opweave.compiler.loops.kinds import is_served
-from opweave.compiler.loops.source import stored_in
 from opweave.compiler.loops.values import (
     LONGEST,
-    EitherError,
+    AgainError,
     Held,
+    Listed,
     Mixed,
-    NoLoopError,
     Number,
     Size,
     Strided,
@@ -52,11 +55,12 @@ class Lowering(LoopCalls):
         self,
         function: FunctionType,
         values: Mapping[str, Any],
-        either: frozenset[str] = frozenset(),
+        known: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ):
+        """``known``: names of which an earlier lowering has found out, see ``AgainError``."""
         self.asked: dict[tuple[int, str], OutsideName] = {}
         super().__init__(self.resolver(function), self._outside, self._require)
-        self.either, self.locals = either, locals_of(function)
+        self.known, self.locals = known, locals_of(function)
         self.call = LoopCall(values)
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
@@ -91,12 +95,15 @@ class Lowering(LoopCalls):
             guards=self._guards(),
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
+            lists=[(a.c_type, a.c_name) for a in self.lists.appended.values()],
+            first_list=words_of(results),
         )
         return LoweredLoop(
             text,
             tuple(self.parameters),
             tuple(results),
             tuple(self.asked.values()),
+            tuple(self.lists.appended.values()),
         )
 
     def _guards(self) -> list[str]:
@@ -122,13 +129,16 @@ class Lowering(LoopCalls):
         for name in names:
             held = self.env.get(name)
             if isinstance(held, Mixed):
-                raise EitherError(name)
+                raise AgainError("either", name)
             if isinstance(held, Number):
                 found.append(self._number_left(name, held))
             elif isinstance(held, Strided) and held.base in self.held_by:
                 found.append(self._array_left(name, held))
-            elif held is None or held != self.first.get(name):
+            elif held is None:
+                found.append(self._perhaps_left(name))
+            elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
+        self.check_copies({result.name for result in found}, self.writes)
         rooms = [result.words[0] for result in found if result.rank >= 0]
         if len(set(rooms)) < len(rooms):
             raise NoLoopError("two names for one array that the loop makes")
@@ -139,6 +149,18 @@ class Lowering(LoopCalls):
             raise NoLoopError(f"{name}, whose type a loop does not return")
         words = (number.text, number.maybe) if number.maybe else (number.text,)
         return Result(name, number.type, words)
+
+    def _perhaps_left(self, name: str) -> Result:
+        """A number that may be unbound, where it has one type wherever it is bound."""
+        if not self.is_known("perhaps", name):
+            raise AgainError("perhaps", name)
+        kinds = [kind for before, own, kind in self.variables if (before, own) == ("", name)]
+        left = [t for t in NUMBERS if Number(t, "").type_name in kinds]
+        if len(kinds) != 2 or len(left) != 1:  # the other one says whether it is bound
+            raise NoLoopError(f"{name}, which is read behind the loop")
+        variable, bound = (self.variables["", name, k] for k in sorted(kinds, key="bound".__eq__))
+        found = self._number_left(name, Number(left[0], variable))
+        return found._replace(words=(variable, bound), perhaps=True)
 
     def _array_left(self, name: str, array: Strided) -> Result:
         """An array that the loop has made, if it is all of it."""
@@ -156,9 +178,14 @@ class Lowering(LoopCalls):
         """What a name holds before the loop."""
         if type(value) is np.ndarray:
             return self._array(name, value)
+        if type(value) is list:
+            others = [v for n, v in self.call.values.items() if n != name]
+            if changes or any(other is value for other in others):
+                raise NoLoopError(f"{name}, a list that has other names, too")
+            return Listed(name)
         number = number_type(value)
         if number is None:
-            return Unchanging(value)
+            return Unchanging(value) if changes else constant(value)
         c_type = Number(number, "").c_type
         wish = f"{name}_given" if changes else name
         text = self._parameter(c_type, wish, "number", name, type=number)
@@ -252,6 +279,9 @@ class Lowering(LoopCalls):
             self._asked(function, name)
 
         def resolve(name: str) -> Any:
+            held = self.first.get(name) if name in function.__code__.co_freevars else None
+            if held is not None and found_in(function, name) is self.call.values.get(name):
+                return held  # a name of the function with the loop, which does not change it
             return self._asked(function, name)
 
         return resolve

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.applied import dense_strides
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.expressions import Expressions
+from opweave.compiler.loops.picking import Picked
 from opweave.compiler.loops.values import (
-    EitherError,
+    AgainError,
     Elements,
     Held,
-    NoLoopError,
     Number,
     Several,
     Size,
@@ -35,7 +36,8 @@ class LoopNames(Expressions):
 
     Attributes:
         given: names of C that have a value when the loop begins.
-        either: names of floats of Python or of NumPy.
+        known: names by what is known of them, see ``AgainError``.
+        copies: names that hold a copy of another one's array, with both arrays.
         said: their variables, with those that say which they are.
         held_by: the rooms of arrays that names hold.
         unordered: arrays that NumPy may have laid out in another order.
@@ -45,7 +47,8 @@ class LoopNames(Expressions):
         super().__init__(*args)
         self.given: set[str] = set()
         self.variables: dict[tuple[str, str, str], str] = {}
-        self.either: frozenset[str] = frozenset()
+        self.known: Mapping[str, frozenset[str]] = {}
+        self.copies: list[tuple[str, str, str]] = []
         self.said: dict[str, str] = {}
         self.held_by: dict[str, str] = {}
         self.unordered: set[str] = set()
@@ -54,18 +57,30 @@ class LoopNames(Expressions):
         """True for a sum of what the call gives."""
         return all(name in self.given for name, _ in size.terms)
 
+    def is_known(self, what: str, name: str) -> bool:
+        """Whether something is known of a name of the function that is being lowered."""
+        return self.prefix + name in self.known.get(what, ())
+
     def bind(self, name: str, held: Held) -> None:
         """Let a name hold something, in a variable of C where it is computed."""
         if isinstance(held, Strided) and held.base in self.temporary:
             owners = (getattr(other, "base", None) for other in self.env.values())
             held = held if held.base in owners else self.copied(held)
-        if isinstance(held, Number):
+        if (
+            isinstance(held, Strided)
+            and self.is_known("copies", name)
+            and held.base in self.held_by
+        ):
+            made = self._array_in(name, self.copied(held))
+            self.copies.append((self.prefix + name, held.base, made.base))
+            self.env[name] = made
+        elif isinstance(held, Number):
             self.env[name] = self._number_in(name, held)
         elif isinstance(held, Strided):
             self.env[name] = self._view_in(name, held)
         elif isinstance(held, Elements):
             self.env[name] = self._array_in(name, held)
-        elif isinstance(held, Unchanging):
+        elif isinstance(held, Unchanging) and not self.is_known("perhaps", name):
             self.env[name] = held
         else:
             raise NoLoopError("a name for a tuple")
@@ -81,12 +96,14 @@ class LoopNames(Expressions):
     def _number_in(self, name: str, number: Number) -> Number:
         if number.maybe and number.type is not F64:
             raise NoLoopError(f"{name}, a truth of Python or of NumPy")
-        if number.maybe and self.prefix + name not in self.either:
-            raise EitherError(self.prefix + name)
-        if self.prefix + name in self.either and number.type in (float, F64):
+        if number.maybe and not self.is_known("either", name):
+            raise AgainError("either", self.prefix + name)
+        if self.is_known("either", name) and number.type in (float, F64):
             return self._either_in(name, number)
         variable = self.variable(name, number.type_name, number.c_type)
         self.text.add(f"{variable} = {number.text};")
+        if self.is_known("perhaps", name):
+            self.text.add(f"{self.variable(name, 'bound', 'bool')} = true;")
         size = number.size
         if size is None or any(term in self.text.declared for term, _ in size.terms):
             size = Size.of(variable)
@@ -138,8 +155,9 @@ class LoopNames(Expressions):
         kind = f"{value.dtype}x{value.rank}"
         first, second = (self.variable(name, f"{kind}{n}", "LoopRoom") for n in ("", "_next"))
         holder = self.variable(name, kind + "_at", f"{value.dtype.storage}*")
-        if any(getattr(h, "base", None) == holder for n, h in self.env.items() if n != name):
-            raise NoLoopError(f"another name for what {name} was, before it is a new array")
+        others = (n for n, h in self.env.items() if getattr(h, "base", None) == holder)
+        if (other := next((n for n in others if n != name), None)) is not None:
+            raise AgainError("copies", self.prefix + other)
         made = self.view_in(second, value.dtype, value.sizes)
         if value.rank == 0:
             raise NoLoopError("an array without dimensions")
@@ -170,6 +188,15 @@ class LoopNames(Expressions):
         else:
             raise NoLoopError(f"an assignment to {type(target).__name__}")
 
+    def check_copies(self, left: set[str], written: set[str]) -> None:
+        """Hold that nobody writes to arrays, or gets both, one of which is a copy of the other."""
+        for name, source, copy in self.copies:
+            is_left = name in left and any(
+                getattr(self.env[n], "base", "") == source for n in left
+            )
+            if is_left or {source, copy} & written:
+                raise NoLoopError(f"{name}, another name for an array that the loop makes")
+
     def unpack(self, target: ast.expr, held: Held) -> None:
         """Assign what a loop gets in a turn; its parts are apart from each other."""
         if isinstance(held, Several) and isinstance(target, ast.Tuple | ast.List):
@@ -183,7 +210,8 @@ class LoopNames(Expressions):
     def _unpacked(self, held: Held, count: int) -> list[Held]:
         if not isinstance(held, Several) or len(held.items) != count:
             raise NoLoopError("an assignment of several values at once that are no tuple")
-        if any(isinstance(item, Strided | Elements) for item in held.items) and count > 1:
+        made = (i for i in held.items if isinstance(i, Strided) and i.base in self.held_by)
+        if count > 1 and any(made):  # their names may exchange memory
             raise NoLoopError("an assignment of several arrays at once")
         return [self.pinned(item) for item in held.items]
 
@@ -216,19 +244,23 @@ class LoopNames(Expressions):
         self.text.add(f"{c_type} {name} = {text};")
         return name
 
-    def target(self, node: ast.Subscript) -> Strided:
+    def target(self, node: ast.Subscript) -> Strided | Picked:
         """The part of an array that is assigned to."""
         array = self.value(node.value)
         if not isinstance(array, Strided):
             raise NoLoopError("an assignment to an item of what is no array")
-        return self.indexing.index(array, self.items(node.slice))
+        return self.part(array, self.items(node.slice))
 
-    def put(self, target: Strided, held: Held) -> None:
+    def put(self, target: Strided | Picked, held: Held) -> None:
         """Assign to the elements of a part of an array."""
         value = as_computed(held)
-        self.check_kind(value, target.dtype)
-        self.written(target)
-        self.store(target, value)
+        whole = target.rest if isinstance(target, Picked) else target
+        self.check_kind(value, whole.dtype)
+        self.written(whole)
+        if isinstance(target, Picked):
+            self.put_picked(target, value)
+        else:
+            self.store(target, value)
 
     def written(self, target: Strided) -> None:
         """Note that an array is written to."""

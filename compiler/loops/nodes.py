@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.loops.applied import bounds_of
-from opweave.compiler.loops.expressions import Expressions, as_item
+from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.loops.expressions import Expressions
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.values import (
-    EitherError,
+    AgainError,
     Elements,
     Held,
     Mixed,
-    NoLoopError,
     Number,
     NumberType,
     Several,
@@ -41,11 +40,13 @@ def _constant(self: Expressions, node: ast.Constant) -> Held:
 def _name(self: Expressions, node: ast.Name) -> Held:
     if node.id in self.env:
         if isinstance(held := self.env[node.id], Mixed):
-            raise EitherError(self.prefix + node.id)
+            raise AgainError("either", self.prefix + node.id)
         return held
     if node.id in self.locals:
         raise NoLoopError(f"{node.id}, which may be unbound, or of several types")
     found = self.resolve(node.id)
+    if isinstance(found, Strided | Number):
+        return found  # of the function around
     return literal(found) if type(found) in (bool, int, float) else Unchanging(found)
 
 
@@ -112,33 +113,63 @@ def _choice(self: Expressions, node: ast.IfExp) -> Held:
         self.text.back(mark)
     self.text.lines.pop()
     self.text.lines.pop()
-    name = self.text.variable(kind.c_type, self.text.fresh("chosen"))
+    name, ways = self.text.variable(kind.c_type, self.text.fresh("chosen")), list[Number]()
     for head, part in ((f"if ({test.text})", node.body), ("else", node.orelse)):
         with self.text.block(head):
             found = self.number(part)
             if found.type != kind.type or found.maybe:
                 raise NoLoopError("a choice between numbers of several types")
             self.text.add(f"{name} = {found.text};")
-    return Number(kind.type, name, None, *bounds_of(kind.type)[1:])
+            ways.append(found)
+    low, high = min(way.low for way in ways), max(way.high for way in ways)
+    return Number(kind.type, name, None, low, high)
 
 
 def _subscript(self: Expressions, node: ast.Subscript) -> Held:
     array = self.value(node.value)
     if isinstance(array, Several):
-        place = self.number(node.slice).known
-        if type(place) is not int or not -len(array.items) <= place < len(array.items):
-            raise NoLoopError("an item of a tuple that changes")
-        return array.items[place]
+        place, count = self.number(node.slice), len(array.items)
+        if type(place.known) is not int:
+            return tabled(self, array.items, place)
+        if not -count <= place.known < count:
+            raise NoLoopError("an item that a tuple has not")
+        return array.items[place.known]
     if isinstance(array, Elements) and array.rank:
         array = self.apart(array)
     if not isinstance(array, Strided):
         raise NoLoopError("an index of what is no array")
-    if isinstance(node.slice, ast.Tuple | ast.Slice):
-        return self.loaded(self.indexing.index(array, self.items(node.slice)))
-    place = self.value(node.slice)
-    if isinstance(place, Strided | Elements):
-        return self.gathered(array, place)
-    return self.loaded(self.indexing.index(array, [as_item(place)]))
+    return self.loaded(self.part(array, self.items(node.slice)))
+
+
+def tabled(self: Expressions, items: Sequence[Held], place: Number) -> Held:
+    """An item of a tuple of known numbers, or of tuples of such, at a place that changes."""
+    if not place.is_integer or place.type is bool or not items:
+        raise NoLoopError("an item of a tuple")
+    count, at = len(items), place.text
+    if not (place.low >= 0 and place.high < count):
+        at = self.text.named("int64", f"{at} < 0 ? {at} + {count} : {at}", "i")
+        self.numbers.fault(f"(uint64){at} >= {count}", "LOOP_TUPLE")
+    return _item_at(self, items, at)
+
+
+def _item_at(self: Expressions, items: Sequence[Held], at: str) -> Held:
+    first = items[0]
+    if isinstance(first, Several):
+        rows = [item.items for item in items if isinstance(item, Several)]
+        if len(rows) < len(items) or len({len(row) for row in rows}) > 1:
+            raise NoLoopError("an item of a tuple of several kinds")
+        return Several(tuple(_item_at(self, column, at) for column in zip(*rows, strict=True)))
+    numbers = [item for item in items if isinstance(item, Number) and item.known is not None]
+    kinds = {number.type for number in numbers}
+    if len(numbers) < len(items) or len(kinds) > 1 or not numbers:
+        raise NoLoopError("an item of a tuple of several kinds")
+    c_type, table = numbers[0].c_type, self.text.fresh("table")
+    texts = ", ".join(number.text for number in numbers)
+    self.text.add(f"static const {c_type} {table}[] = {{{texts}}};")
+    name = self.text.named(c_type, f"{table}[{at}]")
+    size = Size.of(name) if numbers[0].type is int else None
+    low, high = min(n.low for n in numbers), max(n.high for n in numbers)
+    return Number(numbers[0].type, name, size, low, high)
 
 
 def _attribute(self: Expressions, node: ast.Attribute) -> Held:

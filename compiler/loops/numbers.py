@@ -10,8 +10,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import LEAST, MOST, NoLoopError, Number, Size, UnknownError
+from opweave.compiler.loops.values import LEAST, MOST, Number, Size, UnknownError
 
 # Python's operators, by their nodes of the syntax tree: the operator of arrays, and the function.
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
@@ -100,9 +101,12 @@ class Numbers:
         _, sign, function = COMPARED[op]
         if a.known is not None and b.known is not None:
             return literal(function(a.known, b.known))
-        if (a.type is float) is not (b.type is float):
-            check_exact(b if a.type is float else a)
-        return Number(bool, f"({a.text} {sign} {b.text})", low=0, high=1)
+        text = f"({a.text} {sign} {b.text})"
+        if (a.type is float) is not (b.type is float) and not all(map(is_exact, (a, b))):
+            whole, real = (b, a) if a.type is float else (a, b)
+            found = f"order_of({whole.text}, {real.text})"  # Python compares exactly
+            text = f"({'-' * (a is real)}{found} {sign} 0)"
+        return Number(bool, text, low=0, high=1)
 
     def unary(self, op: type[ast.unaryop], a: Number) -> Number:
         """``-a``, ``+a`` or ``~a``."""
@@ -121,12 +125,11 @@ class Numbers:
         return self.binary(ast.Sub, literal(0), a)
 
     def as_float(self, a: Number) -> Number:
-        """``float(a)``."""
+        """``float(a)``: C rounds a long integer as Python does, to the nearest even one."""
         if a.known is not None:
             return literal(float(a.known))
         if a.type is float:
             return a
-        check_exact(a)
         return Number(float, f"(double){a.text}")
 
     def fault(self, condition: str, kind: str, *numbers: str) -> None:
@@ -197,6 +200,9 @@ class Numbers:
 
     def _float(self, op: type[ast.operator], a: Number, b: Number) -> Number:
         kind = int if a.type is not float and b.type is not float else float
+        if kind is int:  # Python rounds their quotient once
+            check_exact(a)
+            check_exact(b)
         a, b = self.as_float(a), self.as_float(b)
         if op in DIVISIONS:
             self._check_divisor(op, b, kind)
@@ -217,13 +223,18 @@ def _whole(a: Number) -> Number:
     return Number(int, f"(int64){a.text}", None, 0, 1)
 
 
+def is_exact(a: Number) -> bool:
+    """Whether a double holds a number."""
+    return a.type is float or -EXACT <= a.low <= a.high <= EXACT
+
+
 def check_exact(a: Number) -> None:
     """Refuse an integer that a double may not hold.
 
     Raises:
         UnknownError: it may be longer.
     """
-    if not -EXACT <= a.low <= a.high <= EXACT:
+    if not is_exact(a):
         raise UnknownError("an integer of Python that may be longer than a double's 53 bits")
 
 

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.arithmetic import Arithmetic, as_computed
-from opweave.compiler.loops.values import (
-    Array,
-    Computed,
-    Elements,
-    Held,
-    NoLoopError,
-    Number,
-    Size,
-    Strided,
-)
+from opweave.compiler.loops.values import Array, Computed, Elements, Held, Number, Size, Strided
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import C64, C128, F32, F64, DType

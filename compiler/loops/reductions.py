@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.statements import Statements
-from opweave.compiler.loops.values import LONGEST, Array, Held, NoLoopError, Number, Unchanging
+from opweave.compiler.loops.values import LONGEST, Array, Elements, Held, Number, Size, Unchanging
 from opweave.opcodes import dtypes
 
 NONE = Unchanging(None)
@@ -71,7 +72,36 @@ def _first(sign: str) -> Callable[..., Held]:
     return find
 
 
-REDUCED = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
+def _whole(found: Number | Elements) -> Elements:
+    assert isinstance(found, Elements)  # an operator of an array gives one
+    return found
+
+
+def _norm(self: Statements, x: Held) -> Held:
+    """The root of the sum of squares, of all elements."""
+    array = as_computed(x)
+    if isinstance(array, Number) or array.dtype not in (dtypes.F32, dtypes.F64):
+        raise NoLoopError("norm of other than real arrays")
+    return self.apply("sqrt", self.reduced("sum", _whole(self.apply("square", array))))
+
+
+def _count_nonzero(self: Statements, a: Held) -> Held:
+    """How many elements are not zero: Python's integer, or NumPy's from some version on."""
+    array = as_computed(a)
+    if isinstance(array, Number) or array.dtype.is_complex:
+        raise NoLoopError("count_nonzero of other than real arrays")
+    chosen = _whole(self.apply("cast", array, dtype="bool"))
+    found = self.reduced("sum", _whole(self.apply("cast", chosen, dtype="int64")))
+    counted: Any = np.count_nonzero(np.ones(1))
+    if type(counted) is not int:
+        return found
+    name = self.text.named("int64", found.text, "n")
+    return Number(int, name, Size.of(name), 0, LONGEST)
+
+
+REDUCED = {
+    "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "any": np.any, "all": np.all,
+}  # fmt: skip
 # By the names of methods, and by the functions.
 REDUCING_METHODS: Mapping[str, Callable[..., Held]] = {
     **{name: _reduction(name) for name in REDUCED},
@@ -83,5 +113,7 @@ REDUCING: tuple[tuple[Any, Callable[..., Held]], ...] = (
     *((function, REDUCING_METHODS[name]) for name, function in REDUCED.items()),
     (np.amax, REDUCING_METHODS["max"]),
     (np.amin, REDUCING_METHODS["min"]),
+    (np.linalg.norm, _norm),
+    (np.count_nonzero, _count_nonzero),
     *((getattr(np, name), REDUCING_METHODS[name]) for name in ("mean", "argmax", "argmin")),
 )

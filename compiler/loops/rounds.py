@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from opweave.compiler.captures.exits import VALUE
+from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.loops.applied import bounds_of
 from opweave.compiler.loops.names import LoopNames
-from opweave.compiler.loops.source import stored_in
 from opweave.compiler.loops.values import (
+    AgainError,
     Held,
     Mixed,
-    NoLoopError,
     Number,
     Size,
     UnknownError,
@@ -128,7 +129,7 @@ class Rounds(LoopNames):
             if name in loop.changed and not (name in end and is_stable(held, end[name]))
         }
         if unstable:
-            raise ChangedError(unstable)
+            raise self._changed(unstable, [at_head, *ends] if peeled else [])
         ways = list(around.left)
         if isinstance(loop.node, ast.For):
             ways += [
@@ -137,6 +138,13 @@ class Rounds(LoopNames):
                 *ends,
             ]
         self.env = self.joined([self.forgotten(env, loop.changed) for env in ways])
+
+    def _changed(self, names: set[str], envs: Sequence[Env]) -> NoLoopError:
+        """What is raised for names whose types a round changes; ``envs``: of rounds behind one."""
+        first = min(names)
+        if envs and all(is_float(env[n]) for n in names for env in envs if n in env):
+            return AgainError("either", self.prefix + first)  # more than one round has its own
+        return ChangedError(names)
 
     @contextmanager
     def _first_round(self, loop: InnerLoop, around: Around) -> Iterator[None]:
@@ -165,9 +173,10 @@ class Rounds(LoopNames):
     def joined(self, envs: Sequence[Env]) -> Env:
         """What names hold where several ways meet: of several types, or unbound in one, none."""
         found: Env = {}
-        for name in envs[0] if envs else ():
+        for name in dict.fromkeys(name for env in envs for name in env):
             held = [env[name] for env in envs if name in env]
-            if len(held) == len(envs) and (one := self._met(held)) is not None:
+            is_bound = len(held) == len(envs) or name.startswith(VALUE)
+            if is_bound and (one := self._met(held)) is not None:
                 found[name] = one
         return found
 

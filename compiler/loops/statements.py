@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opweave.compiler.loops.nodes import EXPRESSIONS
+from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.loops.nodes import EXPRESSIONS, tabled
+from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.rounds import InnerLoop, Rounds
 from opweave.compiler.loops.values import (
     LONGEST,
+    AgainError,
     Counted,
-    EitherError,
     Elements,
     Held,
     Mixed,
-    NoLoopError,
     Number,
     Several,
     Size,
@@ -74,7 +75,7 @@ def _augmented(self: Statements, node: ast.AugAssign) -> None:
             self.put(held, value)
             return
         if isinstance(held, Mixed):
-            raise EitherError(self.prefix + node.target.id)
+            raise AgainError("either", self.prefix + node.target.id)
         if not isinstance(held, Number):
             raise NoLoopError(f"{node.target.id}, which may not be there")
         self.bind(node.target.id, self.binary(type(node.op), held, self.value(node.value)))
@@ -102,11 +103,14 @@ def _for(self: Statements, node: ast.For) -> None:
         _for_range(self, node, over)
     elif isinstance(over, Strided | Zipped):
         _for_rows(self, node, over)
+    elif isinstance(over, Several) and over.items:
+        _for_range(self, node, Counted(literal(0), literal(len(over.items)), 1), over.items)
     else:
         raise NoLoopError("a loop over what is neither a range nor an array")
 
 
-def _for_range(self: Statements, node: ast.For, over: Counted) -> None:
+def _for_range(self: Statements, node: ast.For, over: Counted, items: Sequence[Held] = ()) -> None:
+    """A loop over a range, or over the items of a tuple by their places."""
     step = over.step
     start, stop = self.indexing.size_of(over.start), self.indexing.size_of(over.stop)
     ends = [self.pinned_size(size) for size in (start, stop)]
@@ -121,7 +125,8 @@ def _for_range(self: Statements, node: ast.For, over: Counted) -> None:
 
     def begin() -> None:
         self.text.add("LOOP_TICK(1);")
-        self.assign(node.target, Number(int, counter, Size.of(counter), *bounds))
+        number = Number(int, counter, Size.of(counter), *bounds)
+        self.assign(node.target, tabled(self, items, number) if items else number)
 
     sign = "<" if step > 0 else ">"
     if self.is_entered:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.applied import (
     Applied,
     along,
@@ -12,15 +13,7 @@ from opweave.compiler.loops.applied import (
 )
 from opweave.compiler.loops.numbers import Numbers
 from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import (
-    Array,
-    Computed,
-    Elements,
-    NoLoopError,
-    Number,
-    Size,
-    Strided,
-)
+from opweave.compiler.loops.values import Array, Computed, Elements, Number, Size, Strided
 from opweave.opcodes.dtypes import DType
 
 
@@ -41,10 +34,10 @@ class Storing(Applied):
             text = self.converted(value, target.dtype)
             self.each(target.sizes, lambda places: self.put_at(target, places, text))
             return
-        places_of = self._onto(target, value)
+        places_of = self.onto(target, value)
         if any(self._disturbs(target, read) for read in reads_of(value)):
             value = self.apart(value)
-            places_of = self._onto(target, value)
+            places_of = self.onto(target, value)
         held = value
 
         def put(places: Sequence[str]) -> None:
@@ -53,7 +46,7 @@ class Storing(Applied):
 
         self.each(target.sizes, put)
 
-    def _onto(self, target: Strided, value: Array) -> Callable[[Sequence[str]], list[str]]:
+    def onto(self, target: Strided, value: Array) -> Callable[[Sequence[str]], list[str]]:
         """Which places of a value are read for those of a target."""
         if value.rank > target.rank:
             raise NoLoopError("an assignment of more dimensions than there are")
@@ -69,7 +62,12 @@ class Storing(Applied):
     def put_at(self, target: Strided, places: Sequence[str], text: str) -> None:
         self.text.add(f"store({target.at(places)}, {text});")
 
-    def each(self, sizes: Sequence[Size], body: Callable[[Sequence[str]], None]) -> None:
+    def each(
+        self,
+        sizes: Sequence[Size],
+        body: Callable[[Sequence[str]], None],
+        are_apart: bool = True,
+    ) -> None:
         """Loops over all elements, the last axis innermost."""
         places: list[str] = []
         heads = []
@@ -78,7 +76,7 @@ class Storing(Applied):
             if not size.is_one:
                 k = places[-1]
                 heads.append(f"for (int64 {k} = 0; {k} < {size.text}; ++{k})")
-        self.nested(heads, lambda: body(places))
+        self.nested(heads, lambda: body(places), are_apart)
         if heads:
             counted = " * ".join(s.factor for s in sizes if not s.is_one)
             self.text.add(f"LOOP_TICK({counted});")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import OpweaveError
 
 # A Python number by its type (bool, int or float), a NumPy scalar by its dtype.
 NumberType = DType | type
@@ -20,20 +20,30 @@ LONGEST = 1 << 48
 C_TYPES: dict[NumberType, str] = {bool: "bool", int: "int64", float: "double"}
 
 
-class NoLoopError(OpweaveError):
-    """A loop that is not compiled: Python runs it."""
-
-
 class UnknownError(NoLoopError):
     """Too little is known of a number in any round; of that in the first one it may be enough."""
 
 
-class EitherError(NoLoopError):
-    """A name holds a float of Python or one of NumPy, by the way that led there."""
+class AgainError(NoLoopError):
+    """The loop has to be lowered once more, with something known of a name.
 
-    def __init__(self, name: str):
-        super().__init__(f"{name}, which is a float of Python or of NumPy")
-        self.name = name
+    Attributes:
+        name: as Python has it, behind the prefix of a function that is called.
+        what: "either", a float of Python or of NumPy, by the way that led there; "perhaps", a
+            number that is read behind the loop and may be unbound; "copies", another name for an
+            array that is made anew while it holds it.
+    """
+
+    def __init__(self, what: str, name: str):
+        super().__init__(f"{name}, {AGAIN[what]}")
+        self.what, self.name = what, name
+
+
+AGAIN = {
+    "either": "which is a float of Python or of NumPy",
+    "perhaps": "which is read behind the loop",
+    "copies": "another name for an array that the loop makes anew",
+}
 
 
 @dataclass(frozen=True)
@@ -184,6 +194,13 @@ class Unchanging:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """A list of Python, to append to."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Several:
     """A tuple."""
 
@@ -211,7 +228,7 @@ class Mixed:
     """A float of Python or of NumPy, where nothing says which."""
 
 
-Held = Number | Strided | Elements | Unchanging | Several | Counted | Zipped | Mixed
+Held = Number | Strided | Elements | Unchanging | Listed | Several | Counted | Zipped | Mixed
 
 
 def same_kind(a: Held, b: Held) -> bool:

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.loops.given import (
+    FAULT_WORDS,
     LARGEST_GIVEN,
     LoweredLoop,
     Parameter,
     Result,
     checked,
     computed_outside,
+    words_of,
 )
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import OutOfRangeError
@@ -25,8 +27,6 @@ from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.host.launcher import load_library, runtime_library
 from opweave.runtime.process.locks import Once
 
-# Words that say what went wrong.
-FAULT_WORDS = 4
 DONE, NO_ROUND, RAISED, NOT_SERVED = range(4)
 # What is raised, in the order of ``LoopEnd`` of loops.cuh: texts of NumPy and Python.
 FAULTS: tuple[tuple[type[Exception], str], ...] = (
@@ -42,7 +42,17 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
     (OverflowError, "Python integer {0} out of bounds for {1}"),
     (ValueError, "zero-size array to reduction operation which has no identity"),
     (MemoryError, "no memory for an array of the loop"),
+    (
+        IndexError,
+        "boolean index did not match indexed array along axis {0}; size of axis is {1} but size "
+        "of corresponding boolean axis is {2}",
+    ),
+    (IndexError, "tuple index out of range"),
 )
+
+
+# What a name holds that is not bound.
+UNBOUND = object()
 
 
 class NotServedError(Exception):
@@ -64,9 +74,8 @@ class HostLoop:
         self._address = ctypes.cast(self._library.loop, ctypes.c_void_p).value
         self._start, self._pack = starter(), packer(lowered.parameters)
         self.holds = checked(lowered.asked)
-        self._words = ctypes.c_longlong * max(
-            FAULT_WORDS, sum(len(r.words) for r in lowered.results)
-        )
+        self._first_list = words_of(lowered.results)
+        self._words = ctypes.c_longlong * (self._first_list + 2 * len(lowered.lists))
 
     def __call__(self, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """Run it; what the names of its results hold afterwards, None where it had no round.
@@ -77,6 +86,9 @@ class HostLoop:
         """
         made = self._words()
         end = self._start(self._address, self._pack(values), made)
+        for n, each in enumerate(self.lowered.lists):
+            at = self._first_list + 2 * n
+            values[each.name].extend(_numbers(each.type, *made[at : at + 2]))
         if end != DONE:
             if end == NO_ROUND:
                 return None
@@ -144,6 +156,8 @@ def _outside(values: Mapping[str, Any], code: Any, kind: type) -> Any:
 
 def _left(result: Result, words: Sequence[int]) -> Any:
     """What a name holds, of its words."""
+    if result.perhaps:
+        return _number(words[0], result.type) if words[1] & 1 else UNBOUND
     if result.rank < 0:
         is_numpys = len(words) == 1 or words[1] & 1
         return _number(words[0], result.type if is_numpys else float)
@@ -152,6 +166,16 @@ def _left(result: Result, words: Sequence[int]) -> Any:
     ctypes.memmove(made.ctypes.data, words[0], made.nbytes)
     _free()(words[0])
     return made
+
+
+def _numbers(kind: Any, at: int, count: int) -> list[Any]:
+    """What a loop has appended to a list; its memory is given back."""
+    if not count:
+        return []
+    made = np.empty(count, kind.numpy if isinstance(kind, DType) else kind)
+    ctypes.memmove(made.ctypes.data, at, made.nbytes)
+    _free()(at)
+    return list(made) if isinstance(kind, DType) else made.tolist()
 
 
 def _number(bits: int, kind: Any) -> Any:

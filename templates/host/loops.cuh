@@ -7,7 +7,7 @@ extern "C" void free(void*);
 // How a loop ends.  An error is in `made`: the line, and three numbers.
 enum LoopEnd {
     LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_NOT_SERVED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
-    LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY
+    LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY, LOOP_MASK, LOOP_TUPLE
 };
 #define LOOP_FAULT(kind, line, a, b, c) \
     do { made[0] = line; made[1] = (int64)(a); made[2] = (int64)(b); made[3] = (int64)(c); return kind; } while (0)
@@ -55,6 +55,26 @@ OW_INLINE void exchange(LoopRoom& a, LoopRoom& b) {
     b.at = at, b.bytes = bytes;
 }
 
+// What a loop appends to a list of Python: handed over with the function's end, whatever that is.
+extern "C" void* realloc(void*, unsigned long);
+template <class T> struct LoopList {
+    int64* made;
+    T* at = 0;
+    int64 count = 0, room = 0;
+    LoopList(int64* made) : made(made) {}
+    ~LoopList() { made[0] = (int64)at, made[1] = count; }
+    bool append(T x) {
+        if (count == room) {
+            const int64 more = room ? 2 * room : 64;
+            void* const found = realloc(at, more * (int64)sizeof(T));
+            if (!found) return false;
+            at = (T*)found, room = more;
+        }
+        at[count++] = x;
+        return true;
+    }
+};
+
 // A word that a call gives, and one that it gets.
 template <class T> OW_INLINE T loop_word(int64 bits) {
     T x;
@@ -81,6 +101,17 @@ OW_INLINE LoopSpan loop_span(const T* first, const int64 (&sizes)[RANK], const i
     return {(const char*)low, (const char*)high};
 }
 OW_INLINE bool loop_overlap(LoopSpan a, LoopSpan b) { return a.low < b.high && b.low < a.high; }
+
+// -1, 0 or 1 where an integer is less than a double, the same or more: no bit of it is lost.
+OW_INLINE double order_of(int64 x, double y) {
+    if (y != y) return y;
+    if (y >= 9223372036854775808.0) return -1;
+    if (y < -9223372036854775808.0) return 1;
+    const int64 whole = (int64)y;
+    if (x != whole) return x < whole ? -1 : 1;
+    const double rest = y - (double)whole;
+    return rest > 0 ? -1 : rest < 0 ? 1 : 0;
+}
 
 OW_INLINE int64 at_least_0(int64 x) { return x < 0 ? 0 : x; }
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from opweave._loops.rolled import Rolled
-from opweave.compiler.loops.values import NoLoopError
+from opweave.compiler.captures.source import NoLoopError
 from opweave.opcodes.errors import OutOfRangeError
 from tests.loops.random_text import RESULTS, Statement, Writer, text_of
 

@@ -202,3 +202,26 @@ def test_a_number_that_grows_round_by_round_costs_no_more_than_its_rounds(count)
         np.testing.assert_allclose(fused(z, 1e-3, r), tracked(z, 1e-3, r))
     with ow.config(loops=False):
         np.testing.assert_allclose(ow.fuse(tracked)(z, 1e-3, 0.1), tracked(z, 1e-3, 0.1))
+
+
+def drawn_walk(seed, n, step):
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal(n)
+    x, kept = np.empty(n), 0
+    at = 0.0
+    for i in range(n):
+        to = at + step * noise[i]
+        if to * to < 4.0:
+            at = to
+            kept += 1
+        x[i] = at
+    return x, kept
+
+
+def test_c_runs_loops_of_a_function_that_is_no_whole_for_what_is_outside_of_them():
+    fused = ow.fuse(drawn_walk)
+    for _ in range(2):
+        found, expected = fused(3, 500, 0.7), drawn_walk(3, 500, 0.7)
+        np.testing.assert_array_equal(found[0], expected[0])
+        assert found[1] == expected[1]
+    assert "C runs 1 loop(s)" in fused.explain(3, 500, 0.7).text

@@ -8,6 +8,7 @@ import pytest
 import opweave as ow
 from opweave._functions import budget, short
 from opweave.compiler.ir.pace import mean_seconds
+from opweave.opcodes.errors import OpweaveWarning
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("loops_of_python")]
 X = np.linspace(0.1, 1, 40)
@@ -153,3 +154,17 @@ def test_the_model_counts_what_computes(what, seconds):
     graph = ow.fuse(what).lower(np.empty(shape), np.empty(shape)).lowered.graph
     found = mean_seconds(graph.nodes, dict.fromkeys(("n0", "n1", "n2"), shape[0]))
     assert seconds[0] <= found <= seconds[1]
+
+
+def crowded(z, steps):
+    for _ in range(steps):
+        z = sum(np.roll(z, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)) % 3
+    return z
+
+
+def test_places_that_operations_read_at_count_as_noted_where_parts_are_weighed():
+    fused = ow.fuse(crowded)
+    z = np.arange(640_000.0).reshape(800, 800) % 3
+    with pytest.warns(OpweaveWarning, match="runs by NumPy"):
+        found = fused(z, 30)
+    np.testing.assert_array_equal(found, crowded(z, 30))

@@ -328,7 +328,7 @@ def clustered(x, centres):
     for k in range(len(centres)):
         own = x[near == k]
         if len(own) > 0:
-            centres[k] = own.mean()
+            centres[k] = np.median(own)
     return near
 
 
@@ -400,3 +400,21 @@ def test_products_of_all_pairs_run_in_parts_though_their_arguments_are_short():
     assert fused._parts.compiled > 0
     called(fused, SHORT[:30])
     assert fused.fallback._plain
+
+
+def drawn_one_by_one(n, seed):
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        x = rng.random()
+        if x > 0.5:
+            found.append(x * 2)
+    return found
+
+
+def test_an_integer_of_a_call_without_arrays_is_how_long_they_get_at_most():
+    fused = ow.fuse(drawn_one_by_one)
+    for _ in range(2):
+        found = fused(3000, 5)
+        assert found == drawn_one_by_one(3000, 5)
+    assert "runs by NumPy" in fused.explain(3000, 5).text

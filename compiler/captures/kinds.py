@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
 # Types whose values have a say only by their type.
 BY_TYPE = frozenset((bool, int, float))
+LONGEST_TUPLE = 64
 
 
 def exactly(values: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -26,8 +28,38 @@ def _exact(value: Any) -> Any:
 
 
 def _other(value: Any) -> Any:
-    """A key of what is no number and no array: a text, or which object it is."""
+    """A key of what is no number and no array: a text, or which object it is.
+
+    A function inside of another one is made anew at each call: its code says what it does.
+    """
+    if type(value) is FunctionType and "<locals>" in value.__qualname__:
+        cells = tuple(_held(cell) for cell in value.__closure__ or ())
+        given = tuple(map(_constant, value.__defaults__ or ()))
+        return FunctionType, value.__code__, id(value.__globals__), given, cells
+    if type(value) is tuple and is_constant(value):
+        return tuple, repr(value)
     return value if type(value) is str else id(value), type(value)
+
+
+def is_constant(value: Any) -> bool:
+    """Whether it is a number of Python, or a short tuple of such: its text is its key."""
+    if type(value) is tuple:
+        return len(value) <= LONGEST_TUPLE and all(map(is_constant, value))
+    return type(value) in BY_TYPE
+
+
+def _held(cell: CellType) -> Any:
+    try:
+        return _constant(cell.cell_contents)
+    except ValueError:  # it is empty
+        return None
+
+
+def _constant(value: Any) -> Any:
+    """A key of what a function has from around it: of arrays, which it gets, the type alone."""
+    if type(value) in BY_TYPE:
+        return type(value), repr(value)
+    return type(value) if type(value) is np.ndarray else (id(value), type(value))
 
 
 def kinds_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -37,10 +69,11 @@ def kinds_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
     may be written to.  Of numbers the type, of texts the text, of all else which object it is.
     """
     extents: dict[int, int] = {1: -1}
-    return tuple((name, _kind(value, extents)) for name, value in values.items())
+    lists: dict[int, int] = {}
+    return tuple((name, _kind(value, extents, lists)) for name, value in values.items())
 
 
-def _kind(value: Any, extents: dict[int, int]) -> Any:
+def _kind(value: Any, extents: dict[int, int], lists: dict[int, int]) -> Any:
     kind = type(value)
     if kind is np.ndarray:
         flags = value.flags
@@ -49,6 +82,8 @@ def _kind(value: Any, extents: dict[int, int]) -> Any:
         return value.dtype, equal, sides, is_served(value), flags.writeable
     if kind in BY_TYPE or isinstance(value, np.generic):
         return kind
+    if kind is list:  # which of the lists of a call it is
+        return kind, lists.setdefault(id(value), len(lists))
     return _other(value)
 
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dis import opmap
 from functools import cache, lru_cache
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
-from opweave.compiler.loops.values import NoLoopError
+from opweave.opcodes.errors import OpweaveError
+
+
+class NoLoopError(OpweaveError):
+    """A loop that is not compiled: Python runs it."""
+
 
 # Instructions of ``for`` and ``while``; which there are depends on the version of Python.
 LOOPING = frozenset(
@@ -60,7 +66,24 @@ def _parsed(text: str, filename: str) -> _Module:
         if isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             functions.setdefault((node.name, first), node)
+    functions |= _lambdas_in(tree)
     return _Module(functions, tuple(_within(whole)))
+
+
+def _lambdas_in(module: ast.Module) -> dict[tuple[str, int], ast.FunctionDef]:
+    """The lambdas that are the only ones of their lines, as functions."""
+    found = [n for n in ast.walk(module) if isinstance(n, ast.Lambda)]
+    counted = Counter(n.lineno for n in found)
+    return {("<lambda>", n.lineno): _as_function(n) for n in found if counted[n.lineno] == 1}
+
+
+def _as_function(node: ast.Lambda) -> ast.FunctionDef:
+    made = ast.parse("def function(): return 0").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    made.args, made.body = node.args, [ast.Return(node.body)]
+    for part in (made, made.body[0]):
+        ast.copy_location(part, node)
+    return made
 
 
 def _within(code: CodeType) -> Iterator[CodeType]:
@@ -81,7 +104,25 @@ def code_of(tree: ast.FunctionDef, function: FunctionType) -> CodeType:
         body[0].body = [tree]
     module = ast.fix_missing_locations(ast.Module(body, []))
     found: CodeType = compile(module, function.__code__.co_filename, "exec", dont_inherit=True)
-    return next(c for c in _within(found) if _is_code_of(c, tree))
+    return _with_inner(next(c for c in _within(found) if _is_code_of(c, tree)), function.__code__)
+
+
+def _with_inner(code: CodeType, own: CodeType) -> CodeType:
+    """A code with the functions that the user's has inside, which are found in the source.
+
+    Of a function alone Python may compile other code than of its module, which imports names.
+    """
+    names = [(c.co_name, c.co_firstlineno) for c in _directly_in(code)]
+    inner = list(_directly_in(own))
+    if names != [(c.co_name, c.co_firstlineno) for c in inner]:
+        return code
+    left = iter(inner)
+    constants = (next(left) if isinstance(c, CodeType) else c for c in code.co_consts)
+    return code.replace(co_consts=tuple(constants))
+
+
+def _directly_in(code: CodeType) -> Iterator[CodeType]:
+    return (c for c in code.co_consts if isinstance(c, CodeType))
 
 
 def _is_code_of(code: CodeType, tree: ast.FunctionDef) -> bool:
@@ -106,6 +147,22 @@ def same_code(a: CodeType, b: CodeType) -> bool:
 def stored_in(node: ast.AST) -> set[str]:
     """The names that a statement assigns to."""
     return {n.id for n in _names(node) if isinstance(n.ctx, ast.Store)}
+
+
+def shared_in(code: CodeType) -> set[str]:
+    """The names of a function that functions inside of it read."""
+    return {n for c in _directly_in(code) for n in c.co_freevars if n in code.co_cellvars}
+
+
+def surely_stored_in(node: ast.For | ast.While) -> set[str]:
+    """The names that every round of a loop assigns to, whatever way it takes."""
+    found = stored_in(node.target) if isinstance(node, ast.For) else set()
+    for statement in node.body:
+        if any(isinstance(n, ast.Break | ast.Continue) for n in ast.walk(statement)):
+            break
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            found |= stored_in(statement)
+    return found
 
 
 @cache

@@ -1,0 +1,176 @@
+"""Elements that a mask or index arrays pick: it is noted where they lie, to read or to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.loops.applied import along
+from opweave.compiler.loops.indexing import Indexing, Item, Slice
+from opweave.compiler.loops.products import Products
+from opweave.compiler.loops.values import LONGEST, Array, Computed, Elements, Number, Size, Strided
+from opweave.opcodes.dtypes import BOOL, I64
+
+ALL = Slice(None, None, 1)
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Elements of a view.
+
+    Attributes:
+        rest: the view without the axes that are picked from.
+        axis: where these are in the result.
+        offsets: how far along them each place is, in elements, in memory.
+    """
+
+    rest: Strided
+    axis: int
+    offsets: Strided
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The shape of what is picked."""
+        own = self.rest.sizes
+        return (*own[: self.axis], *self.offsets.sizes, *own[self.axis :])
+
+
+class Picking(Products):
+    """Lowers indices with arrays in them."""
+
+    indexing: Indexing
+
+    def part(self, array: Strided, items: Sequence[Item | Array]) -> Strided | Picked:
+        """A part of an array.
+
+        Raises:
+            NoLoopError: arrays in an index with new axes, or apart from each other.
+        """
+        arrays = [item for item in items if isinstance(item, Strided | Elements)]
+        if not arrays:
+            return self.indexing.index(
+                array, [i for i in items if not isinstance(i, Strided | Elements)]
+            )
+        masks = [a for a in arrays if a.dtype is BOOL]
+        if None in items or (masks and len(arrays) > 1) or not all(a.rank for a in arrays):
+            raise NoLoopError("an index of masks with other arrays or new axes")
+        advanced = [n for n, item in enumerate(items) if not isinstance(item, Slice)]
+        if advanced != list(range(advanced[0], advanced[-1] + 1)):
+            raise NoLoopError("an index of arrays and numbers with slices between them")
+        count = masks[0].rank if masks else len(arrays)
+        first = next(n for n, item in enumerate(items) if _is_array(item))
+        plain = [i for i in items[:first] if isinstance(i, Number | Slice)]
+        behind = [i for i in items[first:] if isinstance(i, Number | Slice)]
+        if any(isinstance(n, Number) for n in behind) and len(arrays) > 1:
+            raise NoLoopError("an index of arrays with numbers between them")
+        view = self.indexing.index(array, [*plain, *[ALL] * count, *behind])
+        axis = sum(isinstance(item, Slice) for item in plain)
+        offsets = self._of_mask(view, axis, masks[0]) if masks else self._of(view, axis, arrays)
+        kept = [n for n in range(view.rank) if not axis <= n < axis + count]
+        rest = replace(
+            view,
+            sizes=tuple(view.sizes[n] for n in kept),
+            strides=tuple(view.strides[n] for n in kept),
+            where=None,
+            is_whole=False,
+        )
+        return Picked(rest, axis, offsets)
+
+    def _of_mask(self, view: Strided, axis: int, mask: Array) -> Strided:
+        """Where the elements are for which a mask holds."""
+        for n, size in enumerate(mask.sizes):
+            own = view.sizes[axis + n]
+            if own != size:
+                wrong = f"{own.text} != {size.text}"
+                self.numbers.fault(wrong, "LOOP_MASK", str(axis + n), own.text, size.text)
+        room = self.view_in(self.room(), I64, mask.sizes)
+        count = self.text.fresh("count")
+        self.text.add(f"int64 {count} = 0;")
+
+        def note(places: Sequence[str]) -> None:
+            chosen = self.element(mask, places)
+            self.text.add(f"store({room.pointer} + {count}, {_sum(view, axis, places)});")
+            self.text.add(f"{count} += {chosen};")
+
+        self.each(mask.sizes, note, are_apart=False)
+        size = Size.of(self.text.named("int64", count, "n"))
+        self.indexing.facts.learn(size.text, Size.of(0), Size.of(LONGEST))
+        return replace(room, sizes=(size,), strides=("1",))
+
+    def _of(self, view: Strided, axis: int, arrays: Sequence[Array]) -> Strided:
+        """Where the elements are at the places that index arrays name."""
+        if any(a.dtype.kind not in "iu" for a in arrays):
+            raise NoLoopError("an index that is neither an integer nor a slice")
+        sizes, places_of = self.broadcast([a.sizes for a in arrays])
+        made = self.view_in(self.room(), I64, sizes)
+
+        def note(at: Sequence[str]) -> None:
+            found = []
+            for n, (own, array) in enumerate(zip(places_of, arrays, strict=True)):
+                size = view.sizes[axis + n].factor
+                asked = self.element(array, own(at))
+                text = f"(int64){asked} < 0 ? (int64){asked} + {size} : (int64){asked}"
+                place = self.text.named("int64", text, "i")
+                wrong = f"(uint64){place} >= (uint64){size}"
+                self.numbers.fault(wrong, "LOOP_INDEX", asked, str(axis + n), size)
+                found.append(place)
+            self.put_at(made, at, _sum(view, axis, found))
+
+        self.each(sizes, note)
+        return made
+
+    def picked(self, found: Picked) -> Elements:
+        """What is picked, as an array of its own."""
+        rest = found.rest
+        # no element is known to be where another array has it
+        read = replace(rest, strides=("picked",) * rest.rank, is_turned=len(found.sizes) > 1)
+        return Elements(
+            rest.dtype,
+            found.sizes,
+            lambda places: self.text.named(
+                rest.dtype.register, f"load({self._place(found, places)})"
+            ),
+            (read, found.offsets),
+        )
+
+    def _place(self, found: Picked, places: Sequence[str]) -> str:
+        end = found.axis + found.offsets.rank
+        offset = self.element(found.offsets, places[found.axis : end])
+        return f"{found.rest.at([*places[: found.axis], *places[end:]])} + {offset}"
+
+    def put_picked(self, found: Picked, value: Computed) -> None:
+        """Assign to what is picked; of one place that is picked twice the last value stays."""
+        if isinstance(value, Number):
+            text = self.converted(value, found.rest.dtype)
+            self._each_picked(found, lambda _: text)
+            return
+        reads = (value,) if isinstance(value, Strided) else value.reads
+        if any(read.base == found.rest.base for read in reads):
+            value = self.apart(value)
+        target = replace(found.rest, sizes=found.sizes, strides=("0",) * len(found.sizes))
+        places_of, held = self.onto(target, value), value
+
+        def element(places: Sequence[str]) -> str:
+            text = self.element(held, places_of(places))
+            return self.cast(text, held.dtype, target.dtype)
+
+        self._each_picked(found, element)
+
+    def _each_picked(self, found: Picked, element: Callable[[Sequence[str]], str]) -> None:
+        def put(places: Sequence[str]) -> None:
+            text = element(places)
+            self.text.add(f"store({self._place(found, places)}, {text});")
+
+        self.each(found.sizes, put, are_apart=False)
+
+
+def _is_array(item: Item | Array) -> bool:
+    return isinstance(item, Strided | Elements)
+
+
+def _sum(view: Strided, axis: int, places: Sequence[str]) -> str:
+    """How far places along some axes are from the first element."""
+    strides = view.strides[axis : axis + len(places)]
+    factors = along(places, ["" if s == "1" else s for s in strides])
+    return " + ".join(f for f in factors if f != "0") or "0"
