@@ -25,7 +25,7 @@ Loop = ast.For | ast.While
 WRAPPING = ("enumerate", "zip")
 
 
-class Plain(NamedTuple):
+class PlainLoop(NamedTuple):
     """A loop without ``return`` and ``else``, and the statements around it."""
 
     before: list[ast.stmt]
@@ -33,17 +33,17 @@ class Plain(NamedTuple):
     after: list[ast.stmt]
 
 
-def plain_loop(node: Loop) -> Plain:
+def plain_loop(node: Loop) -> PlainLoop:
     """A loop, what sets its numbers, and what follows from them behind it."""
     return _plain(node, _Exits())
 
 
-def _plain(node: Loop, exits: _Exits) -> Plain:
+def _plain(node: Loop, exits: _Exits) -> PlainLoop:
     before, loop, after = exits.loop(copy.deepcopy(node))
     back = [_is(WAY, n, [ast.Return(e)]) for n, e in enumerate(exits.returned, 1)]
     if back:
         before = [_set(WAY, 0), *before]
-    found = Plain(before, loop, [*back, *after])
+    found = PlainLoop(before, loop, [*back, *after])
     for each in (*found.before, *found.after):
         ast.copy_location(each, node)
         ast.fix_missing_locations(each)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.runtime.sass.listing import Instruction, SassOperand
-from opweave.runtime.sass.machine import U64, WARP, Array, Machine
+from opweave.runtime.sass.listing import SassInstruction, SassOperand
+from opweave.runtime.sass.machine import U64, WARP, Array, SassMachine
 
 SECTOR, BANKS, WORD, ARRAY_SHIFT = 32, 32, 4, 36
 SPACES = {
@@ -60,12 +60,12 @@ class Requests:
         return self.bytes / SECTOR
 
 
-def width(one: Instruction) -> int:
+def width(one: SassInstruction) -> int:
     """Bytes of a lane's access."""
     return next((WIDTHS[m] for m in one.modifiers if m in WIDTHS), WORD)
 
 
-def address(m: Machine, one: Instruction, space: str = "") -> tuple[Any, Any]:
+def address(m: SassMachine, one: SassInstruction, space: str = "") -> tuple[Any, Any]:
     """The address of each lane and whether it is known.
 
     An asynchronous copy has two: of shared memory, to which it writes, and of global memory.
@@ -81,7 +81,7 @@ def address(m: Machine, one: Instruction, space: str = "") -> tuple[Any, Any]:
     return (total if is_wide else total & U64(0xFFFFFFFF)), known
 
 
-def _part(m: Machine, part: SassOperand, is_wide: bool) -> tuple[Any, Any]:
+def _part(m: SassMachine, part: SassOperand, is_wide: bool) -> tuple[Any, Any]:
     plain = SassOperand(part.kind, part.text, part.index)
     scale = next((int(s[1:]) for s in part.suffixes if s[0] == "X"), 1)
     if is_wide and "U32" not in part.suffixes and scale == 1:
@@ -90,7 +90,7 @@ def _part(m: Machine, part: SassOperand, is_wide: bool) -> tuple[Any, Any]:
     return np.asarray(value).astype(U64) * U64(scale), known
 
 
-def count(m: Machine, one: Instruction, lanes: Array, found: Requests) -> None:
+def count(m: SassMachine, one: SassInstruction, lanes: Array, found: Requests) -> None:
     """Count one execution of a load or store in some lanes."""
     where, known = address(m, one, found.space)
     warps = m.warps(lanes)
@@ -121,7 +121,7 @@ def distinct(rows: Array, mask: Array) -> Array:
 
 
 def _global(
-    m: Machine, rows: Array, mask: Array, weights: Array, warps: Array, found: Requests
+    m: SassMachine, rows: Array, mask: Array, weights: Array, warps: Array, found: Requests
 ) -> None:
     sectors = rows >> U64(5)
     found.sectors += float((distinct(sectors, mask) * weights).sum())

@@ -20,8 +20,8 @@ from opweave.opcodes.errors import LaunchError
 from opweave.runtime.sass import synchronising
 from opweave.runtime.sass.accesses import SPACES, STORES, Requests, count, width
 from opweave.runtime.sass.flow import Flow
-from opweave.runtime.sass.listing import PT, UNIFORM, UPT, Instruction, Listing
-from opweave.runtime.sass.machine import RUNNING, WARP, Array, DeviceLaunch, Machine
+from opweave.runtime.sass.listing import PT, UNIFORM, UPT, Listing, SassInstruction
+from opweave.runtime.sass.machine import RUNNING, WARP, Array, DeviceLaunch, SassMachine
 from opweave.runtime.sass.moves import SEMANTICS
 from opweave.runtime.sass.pipes import computes_data
 from opweave.runtime.sass.slices import PREDICATES, deciding, written
@@ -97,7 +97,7 @@ class WarpExecutor:
         self.flow, self.launched = flow, launched
         self.instructions = flow.listing.instructions
         blocks, weights = sample(launched)
-        self.machine = Machine(launched, blocks, np.repeat(weights, launched.warps))
+        self.machine = SassMachine(launched, blocks, np.repeat(weights, launched.warps))
         self.issued = [0.0] * len(self.instructions)
         self.requests: dict[int, Requests] = {}
         self.skipped: dict[int, Skipped] = {}
@@ -158,7 +158,7 @@ class WarpExecutor:
         """By instruction what executes it; None where nothing follows from it."""
         return [self._action(n, one) for n, one in enumerate(self.instructions)]
 
-    def _action(self, n: int, one: Instruction) -> Any:
+    def _action(self, n: int, one: SassInstruction) -> Any:
         if one.root in synchronising.CONTROL:
             return partial(synchronising.CONTROL[one.root], self, n)
         if one.root in SPACES:
@@ -171,7 +171,7 @@ class WarpExecutor:
             return partial(self._data, one, names)
         return partial(self._integer, row, one, names)
 
-    def _integer(self, row: Any, one: Instruction, names: list[int], active: Array) -> None:
+    def _integer(self, row: Any, one: SassInstruction, names: list[int], active: Array) -> None:
         m = self.machine
         lanes, maybe = self.guarded(one, active)
         if one.root[0] == "U" and one.root[1] != "T":
@@ -185,16 +185,16 @@ class WarpExecutor:
             m.forget(names, maybe, PREDICATES)
 
     @staticmethod
-    def _is_uniform(one: Instruction) -> bool:
+    def _is_uniform(one: SassInstruction) -> bool:
         return all(o.index >= UNIFORM for o in one.operands[:1] if o.kind == "r")
 
-    def _data(self, one: Instruction, names: list[int], active: Array) -> None:
+    def _data(self, one: SassInstruction, names: list[int], active: Array) -> None:
         lanes, maybe = self.guarded(one, active)
         if not computes_data(one):
             self.unknown.add(one.opcode)
         self.machine.forget(names, lanes | maybe, PREDICATES)
 
-    def _memory(self, n: int, one: Instruction, active: Array) -> None:
+    def _memory(self, n: int, one: SassInstruction, active: Array) -> None:
         m = self.machine
         lanes, maybe = self.guarded(one, active)
         if n not in self.requests:
@@ -215,7 +215,7 @@ class WarpExecutor:
         elif not (self._draws(one, maybe) and draw(m, one, lanes, self.drawn)):
             m.forget(written(one), lanes | maybe, PREDICATES)
 
-    def _draws(self, one: Instruction, maybe: Array) -> bool:
+    def _draws(self, one: SassInstruction, maybe: Array) -> bool:
         return is_ticket(one) and self.counts and not maybe.any()
 
     @cached_property
@@ -228,7 +228,7 @@ class WarpExecutor:
         loads = (one for one in self.instructions if one.root == "LDS")
         return any(self.needed.intersection(written(one)) for one in loads)
 
-    def guarded(self, one: Instruction, active: Array) -> tuple[Array, Array]:
+    def guarded(self, one: SassInstruction, active: Array) -> tuple[Array, Array]:
         """The lanes whose guard holds, and those of which nobody knows."""
         m = self.machine
         if one.guard is None or (one.guard.index in (PT, UPT) and not one.guard.sign):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from opweave.opcodes.cached import cached_property
-from opweave.runtime.sass.listing import PT, UPT, Instruction, Listing
+from opweave.runtime.sass.listing import PT, UPT, Listing, SassInstruction
 
 # They end a block: control goes elsewhere, or waits for other threads.
 JUMPS = ("BRA", "CALL", "RET", "EXIT", "BRX", "JMP", "KILL")
@@ -14,7 +14,7 @@ WAITS = ("BSYNC", "BAR", "WARPSYNC")
 STOPS = ("EXIT", "RET", "KILL")
 
 
-def is_always(one: Instruction) -> bool:
+def is_always(one: SassInstruction) -> bool:
     """Neither a guard nor an operand decides whether it is executed."""
     conditions = [o for o in (one.guard, *one.operands) if o is not None and o.kind == "p"]
     is_divergence = "DIV" in one.modifiers

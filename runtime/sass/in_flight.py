@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opweave.runtime.sass.accesses import width
-from opweave.runtime.sass.listing import NO_BARRIER, Instruction
+from opweave.runtime.sass.listing import NO_BARRIER, SassInstruction
 from opweave.runtime.sass.pipes import pipe_of
 
 BARRIERS = 6
@@ -41,10 +41,10 @@ class InFlight:
 
 
 def in_flight(
-    instructions: Sequence[Instruction], trace: Sequence[tuple[int, bool]], latency: Latencies
+    instructions: Sequence[SassInstruction], trace: Sequence[tuple[int, bool]], latency: Latencies
 ) -> InFlight:
     """Follow the trace of a warp."""
-    pending: list[list[Instruction]] = [[] for _ in range(BARRIERS)]
+    pending: list[list[SassInstruction]] = [[] for _ in range(BARRIERS)]
     ready = [0.0] * BARRIERS
     copies = Copies(latency)
     now, most, most_bytes = 0.0, 0, 0
@@ -76,10 +76,10 @@ class Copies:
 
     def __init__(self, latency: Latencies):
         self.latency = latency.memory
-        self.groups: list[list[Instruction]] = [[]]
+        self.groups: list[list[SassInstruction]] = [[]]
         self.ready: list[float] = [0.0]
 
-    def step(self, one: Instruction, takes_part: bool, now: float) -> float:
+    def step(self, one: SassInstruction, takes_part: bool, now: float) -> float:
         """Take note of one instruction; returns the time when it is issued."""
         if one.root == "LDGSTS" and takes_part:
             self.groups[-1].append(one)
@@ -95,7 +95,7 @@ class Copies:
         return now
 
 
-def _latency(one: Instruction, latency: Latencies) -> float:
+def _latency(one: SassInstruction, latency: Latencies) -> float:
     if one.root in LOADS:
         return latency.memory
     return latency.shared if pipe_of(one) == "lsu" else latency.other

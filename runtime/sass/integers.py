@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from opweave.runtime.sass.listing import Instruction, SassOperand
-from opweave.runtime.sass.machine import I64, U32, U64, Array, Machine
+from opweave.runtime.sass.listing import SassInstruction, SassOperand
+from opweave.runtime.sass.machine import I64, U32, U64, Array, SassMachine
 
-Row = Callable[[Machine, Instruction, Array], None]
+Row = Callable[[SassMachine, SassInstruction, Array], None]
 LOW = U64(0xFFFFFFFF)
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal,
@@ -26,7 +26,9 @@ JOIN: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def sources(one: Instruction) -> tuple[list[SassOperand], list[SassOperand], list[SassOperand]]:
+def sources(
+    one: SassInstruction,
+) -> tuple[list[SassOperand], list[SassOperand], list[SassOperand]]:
     """Predicates that are written, values that are read, predicates that are read."""
     operands = list(one.operands)
     leading: list[SassOperand] = []
@@ -43,7 +45,7 @@ def signed(value: Any) -> Any:
     return np.asarray(value, U32).view(np.int32).astype(I64)
 
 
-def valued(m: Machine, o: SassOperand, *, negates: bool = True) -> tuple[Any, Any]:
+def valued(m: SassMachine, o: SassOperand, *, negates: bool = True) -> tuple[Any, Any]:
     """An operand with its sign applied."""
     value, known = m.value(o)
     if "~" in o.sign:
@@ -53,7 +55,7 @@ def valued(m: Machine, o: SassOperand, *, negates: bool = True) -> tuple[Any, An
     return value, known
 
 
-def _add(m: Machine, one: Instruction, active: Array) -> None:
+def _add(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """IADD3 [.X]: the sum of up to three, with the carries of an earlier one."""
     leading, values, carries = sources(one)
     total: Any = U64(0)
@@ -74,7 +76,7 @@ def _add(m: Machine, one: Instruction, active: Array) -> None:
         m.set_predicate(o.index, (total >> U64(32)) > n, known, active)
 
 
-def _multiply(m: Machine, one: Instruction, active: Array) -> None:
+def _multiply(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """IMAD: a * b + c; of WIDE a pair, of HI the upper half of the sum with a pair."""
     leading, (a, b, c), carries = sources(one)
     wide, high = "WIDE" in one.modifiers, "HI" in one.modifiers
@@ -100,7 +102,7 @@ def _multiply(m: Machine, one: Instruction, active: Array) -> None:
         m.set(one.operands[0].index, part.astype(U32), known, active)
 
 
-def _lea(m: Machine, one: Instruction, active: Array) -> None:
+def _lea(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """LEA: (a << s) + b; of HI the upper half of a pair, or of a number with its sign, shifted."""
     leading, values, carries = sources(one)
     high, extends = "HI" in one.modifiers, "SX32" in one.modifiers
@@ -124,7 +126,7 @@ def _lea(m: Machine, one: Instruction, active: Array) -> None:
         m.set_predicate(o.index, total > LOW, known, active)
 
 
-def _shift(m: Machine, one: Instruction, active: Array) -> None:
+def _shift(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """SHF: a pair (c, a) shifted; the lower half, or with HI the upper one."""
     _, (a, s, c), _ = sources(one)
     (x, kx), (n, kn), (y, ky) = m.value(a), m.value(s), m.value(c)
@@ -151,7 +153,7 @@ def table(lut: int, x: Any, y: Any, z: Any) -> Any:
     return found
 
 
-def _logic(m: Machine, one: Instruction, active: Array) -> None:
+def _logic(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """LOP3.LUT: a function of three, and whether any bit is set."""
     outs = [o for o in one.operands[:1] if o.kind == "p"]
     rest = one.operands[len(outs) :]
@@ -173,7 +175,7 @@ def _asks(lut: int, bit: int) -> bool:
     return any((lut >> row & 1) != (lut >> (row ^ bit) & 1) for row in range(8))
 
 
-def _compare(m: Machine, one: Instruction, active: Array) -> None:
+def _compare(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """ISETP: a comparison joined with a predicate; of EX with that of the lower halves."""
     first, second, a, b, *rest = one.operands
     (x, kx), (y, ky) = valued(m, a), valued(m, b)
@@ -194,7 +196,7 @@ def _compare(m: Machine, one: Instruction, active: Array) -> None:
     m.set_predicate(second.index, joined(~np.asarray(found), truth), known, active)
 
 
-def _predicates(m: Machine, one: Instruction, active: Array) -> None:
+def _predicates(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """PLOP3.LUT: two functions of three predicates."""
     first, second, a, b, c, lut, other = one.operands[:7]
     (x, kx), (y, ky), (z, kz) = (m.predicate(o) for o in (a, b, c))
@@ -205,13 +207,13 @@ def _predicates(m: Machine, one: Instruction, active: Array) -> None:
         m.set_predicate(out.index, table(rows, x, y, z), known, active)
 
 
-def _select(m: Machine, one: Instruction, active: Array) -> None:
+def _select(m: SassMachine, one: SassInstruction, active: Array) -> None:
     _, (a, b), (p,) = sources(one)
     (x, kx), (y, ky), (truth, is_known) = valued(m, a), valued(m, b), m.predicate(p)
     m.set(one.operands[0].index, np.where(truth, x, y), np.where(truth, kx, ky) & is_known, active)
 
 
-def _minimum(m: Machine, one: Instruction, active: Array) -> None:
+def _minimum(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """IMNMX, VIADDMNMX: the smaller of two where the predicate holds, else the larger."""
     _, values, (*_, p) = sources(one)
     (x, kx), (y, ky) = valued(m, values[0]), valued(m, values[1])

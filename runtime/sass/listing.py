@@ -61,7 +61,7 @@ class SassOperand:
 
 
 @dataclass(frozen=True)
-class Instruction:
+class SassInstruction:
     """One instruction.
 
     Attributes:
@@ -90,7 +90,7 @@ class Listing:
     """The instructions of one kernel and of what it calls, and where its labels stand."""
 
     name: str
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[SassInstruction, ...]
     labels: dict[str, int]
 
 
@@ -138,7 +138,7 @@ def _address(text: str) -> tuple[int, tuple[SassOperand, ...]]:
     return sum(p.value for p in parts if p.kind == "i"), registers
 
 
-def instruction(address: int, text: str, upper: int, line: int = 0) -> Instruction:
+def instruction(address: int, text: str, upper: int, line: int = 0) -> SassInstruction:
     """One instruction from its text and the upper half of its bits.
 
     Raises:
@@ -150,7 +150,7 @@ def instruction(address: int, text: str, upper: int, line: int = 0) -> Instructi
     negated, guard, root, modifiers, rest = found.groups()
     bits = upper >> 41
     control = Control(bits & 15, bits >> 5 & 7, bits >> 8 & 7, bits >> 11 & 63)
-    return Instruction(
+    return SassInstruction(
         address,
         text,
         operand(f"{negated}{guard}") if guard else None,
@@ -171,7 +171,7 @@ def parse(text: str, name: str) -> Listing:
     section = re.search(rf"^\.text\.{re.escape(name)}:\s*$(.*?)(?=^//-----|\Z)", text, re.M | re.S)
     if section is None:
         raise UnsupportedError(f"the disassembly has no kernel {name}")
-    instructions: list[Instruction] = []
+    instructions: list[SassInstruction] = []
     labels: dict[str, int] = {name: 0}
     pending: tuple[int, str] | None = None
     line = 0

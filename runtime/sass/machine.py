@@ -50,7 +50,7 @@ class DeviceLaunch:
 
 
 @dataclass
-class Machine:
+class SassMachine:
     """Lanes of the sampled blocks, 32 a warp; lanes that a block does not fill never live.
 
     Attributes:

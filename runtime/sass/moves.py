@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 
 from opweave.runtime.sass.integers import INTEGERS, Row, signed, sources, valued
-from opweave.runtime.sass.listing import Instruction, SassOperand
-from opweave.runtime.sass.machine import U32, U64, WARP, Array, Machine
+from opweave.runtime.sass.listing import SassInstruction, SassOperand
+from opweave.runtime.sass.machine import U32, U64, WARP, Array, SassMachine
 from opweave.runtime.sass.slices import result_registers
 
 
-def _move(m: Machine, one: Instruction, active: Array) -> None:
+def _move(m: SassMachine, one: SassInstruction, active: Array) -> None:
     value, known = valued(m, one.operands[1])
     m.set(one.operands[0].index, value, known, active)
 
 
-def _absolute(m: Machine, one: Instruction, active: Array) -> None:
+def _absolute(m: SassMachine, one: SassInstruction, active: Array) -> None:
     value, known = m.value(one.operands[1])
     found = np.abs(signed(value)).astype(U32)
     m.set(one.operands[0].index, found, known, active)
 
 
-def _special(m: Machine, one: Instruction, active: Array) -> None:
+def _special(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """S2R, S2UR, CS2R."""
     value = m.special(one.operands[1].text)
     first = one.operands[0].index
@@ -32,7 +32,7 @@ def _special(m: Machine, one: Instruction, active: Array) -> None:
         m.set(first + 1, U32(0), value is not None, active)
 
 
-def _constant(m: Machine, one: Instruction, active: Array) -> None:
+def _constant(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """LDC, ULDC, LDCU: words of a constant bank."""
     target, source = one.operands[0], one.operands[-1]
     for n in range(result_registers(one)):
@@ -40,7 +40,7 @@ def _constant(m: Machine, one: Instruction, active: Array) -> None:
         m.set(target.index + n, *m.value(word), active)
 
 
-def _permute(m: Machine, one: Instruction, active: Array) -> None:
+def _permute(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """PRMT: four bytes of two registers; bit 3 of a selector repeats the byte's sign."""
     _, (a, s, b), _ = sources(one)
     (x, kx), (y, ky), (chosen, ks) = m.value(a), m.value(b), m.value(s)
@@ -56,13 +56,13 @@ def _permute(m: Machine, one: Instruction, active: Array) -> None:
     m.set(one.operands[0].index, found.astype(U32), kx & ky & ks, active)
 
 
-def _population(m: Machine, one: Instruction, active: Array) -> None:
+def _population(m: SassMachine, one: SassInstruction, active: Array) -> None:
     value, known = valued(m, one.operands[1])
     found = np.bitwise_count(np.asarray(value, U32)).astype(U32)
     m.set(one.operands[0].index, found, known, active)
 
 
-def _leading(m: Machine, one: Instruction, active: Array) -> None:
+def _leading(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """FLO.U32: the number of the highest bit that is set; all ones where none is."""
     value, known = valued(m, one.operands[1])
     value = np.asarray(value, U32)
@@ -72,7 +72,7 @@ def _leading(m: Machine, one: Instruction, active: Array) -> None:
     m.set(one.operands[0].index, found, known & np.bool_(is_plain), active)
 
 
-def _vote(m: Machine, one: Instruction, active: Array) -> None:
+def _vote(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """VOTE.ANY: the mask of the active lanes that hold a predicate."""
     predicate = one.operands[-1]
     truth, is_known = m.predicate(predicate)
@@ -87,7 +87,7 @@ def _vote(m: Machine, one: Instruction, active: Array) -> None:
         m.set_predicate(first.index, held, known, active)
 
 
-def _shuffle(m: Machine, one: Instruction, active: Array) -> None:
+def _shuffle(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """SHFL.IDX: what another lane of the warp holds."""
     first, target, source, lane, clamp = one.operands
     value, known = m.value(source)
@@ -102,7 +102,7 @@ def _shuffle(m: Machine, one: Instruction, active: Array) -> None:
     m.set_predicate(first.index, False, False, active)
 
 
-def _to_uniform(m: Machine, one: Instruction, active: Array) -> None:
+def _to_uniform(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """R2UR: what the first active lane of the warp holds, for all of it."""
     target = next(o for o in one.operands if o.kind == "r")
     value, known = m.value(one.operands[-1])
@@ -113,7 +113,7 @@ def _to_uniform(m: Machine, one: Instruction, active: Array) -> None:
     m.set(target.index, *spread, np.repeat(lanes.any(1), WARP))
 
 
-def _pack_predicates(m: Machine, one: Instruction, active: Array) -> None:
+def _pack_predicates(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """P2R: the predicates as bits, under a mask."""
     mask = one.operands[-1]
     total: Any = np.zeros(m.lanes, U32)
@@ -125,7 +125,7 @@ def _pack_predicates(m: Machine, one: Instruction, active: Array) -> None:
     m.set(one.operands[0].index, total, known, active)
 
 
-def _unpack_predicates(m: Machine, one: Instruction, active: Array) -> None:
+def _unpack_predicates(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """R2P: bits of a register as predicates, those under a mask."""
     source, mask = one.operands[1], one.operands[2]
     value, known = m.value(source)
@@ -134,7 +134,7 @@ def _unpack_predicates(m: Machine, one: Instruction, active: Array) -> None:
             m.set_predicate(n, np.asarray(value) >> U32(n) & U32(1) > 0, known, active)
 
 
-def _reciprocal(m: Machine, one: Instruction, active: Array) -> None:
+def _reciprocal(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """MUFU.RCP of a float that came from an integer; a division by integers corrects it."""
     value, known = m.value(one.operands[1])
     if one.modifiers != ("RCP",) or one.operands[1].sign:
@@ -144,7 +144,7 @@ def _reciprocal(m: Machine, one: Instruction, active: Array) -> None:
     m.set(one.operands[0].index, np.asarray(found, np.float32).view(U32), known, active)
 
 
-def _to_float(m: Machine, one: Instruction, active: Array) -> None:
+def _to_float(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """I2F: rounded upwards for RP, else to nearest."""
     value, known = valued(m, one.operands[-1])
     plain = set(one.modifiers) <= {"U32", "RP"}
@@ -159,7 +159,7 @@ def _to_float(m: Machine, one: Instruction, active: Array) -> None:
         m.set(target + 1, U32(0), False, active)
 
 
-def _to_integer(m: Machine, one: Instruction, active: Array) -> None:
+def _to_integer(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """F2I.U32.TRUNC."""
     value, known = m.value(one.operands[-1])
     plain = {"U32", "TRUNC"} <= set(one.modifiers) and not one.operands[-1].sign
@@ -172,7 +172,7 @@ def _to_integer(m: Machine, one: Instruction, active: Array) -> None:
         m.set(target + 1, U32(0), False, active)
 
 
-def _packed_constant(m: Machine, one: Instruction, active: Array) -> None:
+def _packed_constant(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """HFMA2.MMA as a move: -0 * 0 + (upper, lower), two halves of a constant."""
     zeros = [o.text.lstrip("-") for o in one.operands[1:3]] == ["RZ", "RZ"]
     halves = [o.text for o in one.operands[3:5]]

@@ -1,12 +1,12 @@
 """Which pipe of a multiprocessor executes an instruction.
 
 After the metrics of Nsight Compute's documentation ("Pipelines"), and instruction names of the
-CUDA Binary Utilities documentation ("Instruction Set Reference").
+CUDA Binary Utilities documentation ("SassInstruction Set Reference").
 """
 
 from __future__ import annotations
 
-from opweave.runtime.sass.listing import Instruction
+from opweave.runtime.sass.listing import SassInstruction
 
 PIPES: dict[str, str] = {
     "fma": "FADD FFMA FMUL FSWZADD IMAD FADD2 FFMA2 FMUL2 IMUL IDP IDP4A",
@@ -33,14 +33,14 @@ PIPE: dict[str, str] = {root: pipe for pipe, roots in PIPES.items() for root in 
 OTHER = "other"
 
 
-def pipe_of(one: Instruction) -> str:
+def pipe_of(one: SassInstruction) -> str:
     """The pipe; "other" for an instruction that the table does not name."""
     if one.root in ("HFMA2", "IMAD") and "MOV" not in one.modifiers and "MMA" in one.modifiers:
         return "fma"  # HFMA2.MMA: a move of constants that ptxas balances onto this pipe
     return PIPE.get(one.root, OTHER)
 
 
-def computes_data(one: Instruction) -> bool:
+def computes_data(one: SassInstruction) -> bool:
     """It computes floats, or reads memory: what follows from it is data, not control."""
     return (
         one.root[0] in "FHD"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opweave.runtime.sass.listing import PT, RZ, UNIFORM, UPT, Instruction, SassOperand
+from opweave.runtime.sass.listing import PT, RZ, UNIFORM, UPT, SassInstruction, SassOperand
 
 # Nothing is written by them; their operands are all read.
 NO_RESULT = (
@@ -26,7 +26,7 @@ DOUBLES = ("DADD", "DFMA", "DMUL")
 MATRICES = {"HMMA": 4, "IMMA": 4, "DMMA": 4, "QMMA": 4}
 
 
-def result_registers(one: Instruction) -> int:
+def result_registers(one: SassInstruction) -> int:
     """Registers of the result; for a product of matrices, as many as it may have."""
     if one.root in DOUBLES:
         return 2
@@ -44,7 +44,7 @@ def result_registers(one: Instruction) -> int:
     return max((WIDE.get(m, 1) for m in one.modifiers), default=1)
 
 
-def results(one: Instruction) -> tuple[int, int]:
+def results(one: SassInstruction) -> tuple[int, int]:
     """How many of the first operands are written, and which of these is a register (-1: none).
 
     >>> from opweave.runtime.sass.listing import instruction
@@ -65,7 +65,7 @@ def results(one: Instruction) -> tuple[int, int]:
     return (predicates + 1, predicates) if follows else (predicates, -1)
 
 
-def written(one: Instruction) -> list[int]:
+def written(one: SassInstruction) -> list[int]:
     """Registers and predicates that it writes."""
     if one.root == "R2P":
         return [PREDICATES + n for n in range(7)]
@@ -82,7 +82,7 @@ def written(one: Instruction) -> list[int]:
     return found
 
 
-def read(one: Instruction) -> list[int]:
+def read(one: SassInstruction) -> list[int]:
     """Registers and predicates that it reads, pairs as both."""
     found = [PREDICATES + one.guard.index] if one.guard else []
     count, _ = results(one)
@@ -100,7 +100,7 @@ def of_address(o: SassOperand) -> list[int]:
     return [r for part in o.parts for r in (part.index, part.index + 1)]
 
 
-def deciding(instructions: Iterable[Instruction]) -> set[int]:
+def deciding(instructions: Iterable[SassInstruction]) -> set[int]:
     """Registers and predicates that branches, guards and addresses may follow from.
 
     It looks at names only, wherever they are written: more than needed, never less.

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from opweave.runtime.sass.accesses import ARRAY_SHIFT, address, width
-from opweave.runtime.sass.listing import Instruction
-from opweave.runtime.sass.machine import U32, U64, Array, Machine
+from opweave.runtime.sass.listing import SassInstruction
+from opweave.runtime.sass.machine import U32, U64, Array, SassMachine
 
 MOST_SHARED = 232 * 1024
 
@@ -25,13 +25,13 @@ class StoredBytes:
         holds: something known has been stored.
     """
 
-    def __init__(self, machine: Machine):
+    def __init__(self, machine: SassMachine):
         shape = len(machine.blocks), MOST_SHARED
         self.holds = False
         self.machine = machine
         self.bytes, self.known = np.zeros(shape, np.uint8), np.zeros(shape, bool)
 
-    def store(self, one: Instruction, lanes: Array) -> None:
+    def store(self, one: SassInstruction, lanes: Array) -> None:
         """STS: what registers hold; a store to nobody knows where makes all unknown."""
         m = self.machine
         where, known = address(m, one)
@@ -50,7 +50,7 @@ class StoredBytes:
         if self.holds:
             self.known[np.unique(self.machine.block_of[lanes])] = False
 
-    def fetch(self, one: Instruction, lanes: Array) -> None:
+    def fetch(self, one: SassInstruction, lanes: Array) -> None:
         """LDS: into the register and those behind it."""
         m = self.machine
         where, known = address(m, one)
@@ -67,13 +67,13 @@ class StoredBytes:
             m.set(target + first // 4, word, sure & (not is_signed), lanes)
 
 
-def is_ticket(one: Instruction) -> bool:
+def is_ticket(one: SassInstruction) -> bool:
     """It adds to a counter, and keeps what the counter held."""
     kept = one.root in ("ATOMG", "ATOM") and "ADD" in one.modifiers and len(one.operands) == 4
     return kept and one.operands[1].kind == "r" and one.operands[3].kind == "r"
 
 
-def draw(m: Machine, one: Instruction, lanes: Array, drawn: set[int]) -> bool:
+def draw(m: SassMachine, one: SassInstruction, lanes: Array, drawn: set[int]) -> bool:
     """Give each block its ticket; False where it does not draw just one from a counter of its own.
 
     Blocks along x share a counter, those along y and z have others.

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from opweave.runtime.sass.listing import Instruction
-from opweave.runtime.sass.machine import AT_BAR, AT_BSYNC, RUNNING, U32, WARP, Array, Machine
+from opweave.runtime.sass.listing import SassInstruction
+from opweave.runtime.sass.machine import AT_BAR, AT_BSYNC, RUNNING, U32, WARP, Array, SassMachine
 
 FULL = U32(0xFFFFFFFF)
 
 
-def leave(m: Machine, lanes: Array) -> None:
+def leave(m: SassMachine, lanes: Array) -> None:
     """Lanes end; nobody waits for them any more."""
     m.live[lanes] = False
     rejoin(m)
 
 
-def rejoin(m: Machine) -> None:
+def rejoin(m: SassMachine) -> None:
     """Let go of lanes at a convergence barrier for which no living lane is missing."""
     waiting = m.waiting == AT_BSYNC
     if not waiting.any():
@@ -29,7 +29,7 @@ def rejoin(m: Machine) -> None:
     m.waiting[waiting & (missing == 0)] = RUNNING
 
 
-def _same_place(m: Machine, waiting: Array) -> Array:
+def _same_place(m: SassMachine, waiting: Array) -> Array:
     """By lane the mask of those of its warp that wait at the same instruction."""
     found = np.zeros(m.lanes, U32)
     for place in np.unique(m.pc[waiting]):
@@ -38,7 +38,7 @@ def _same_place(m: Machine, waiting: Array) -> Array:
     return found
 
 
-def release(m: Machine) -> bool:
+def release(m: SassMachine) -> bool:
     """Let blocks go on of which every living lane waits at a barrier; False if there is none."""
     at = (m.waiting == AT_BAR) | ~m.live
     each = m.launched.warps * WARP
@@ -65,7 +65,9 @@ def _branch(e: Any, n: int, active: Array) -> None:
         e.skip(n, maybe)
 
 
-def _divergent(m: Machine, one: Instruction, lanes: Array, maybe: Array) -> tuple[Array, Array]:
+def _divergent(
+    m: SassMachine, one: SassInstruction, lanes: Array, maybe: Array
+) -> tuple[Array, Array]:
     """BRA.DIV: taken where lanes of a mask are elsewhere; ~URZ is the mask of all of them."""
     source = next((o for o in one.operands if o.kind == "r"), None)
     mask, known = (FULL, True) if source is None else m.value(source)
@@ -109,7 +111,7 @@ def _return(e: Any, n: int, active: Array) -> None:
         e.skip(n, maybe)
 
 
-def _number(one: Instruction) -> int:
+def _number(one: SassInstruction) -> int:
     text = next(o.text for o in one.operands if o.text[:1] == "B")
     return int(text[1:])
 
