@@ -416,7 +416,13 @@ def normed(C, rounds):
     return v, k
 
 
+def of_rest(x, *rest):
+    for r in rest:
+        x[0] += r
+
+
 PROGRAMS = {
+    "of_rest": (of_rest, (row(5), 1.0, 2.0)),
     "ant": (ant, (12, 60)),
     "neighbours": (neighbours, (row(9),)),
     "normed": (normed, (square(5), 6)),

@@ -159,11 +159,6 @@ def swaps(x, y):
     return x
 
 
-def of_rest(x, *rest):
-    for r in rest:
-        x[0] += r
-
-
 def chars(x):
     s = ""
     for i in range(3):
@@ -176,7 +171,7 @@ LEFT = {
     for f, *args in (
         (prints, row(5)), (sorts, row(5)), (appends, row(5)),
         (of_several_types, row(5)),
-        (swaps, row(5), row(5)), (of_rest, row(5), 1.0, 2.0), (chars, row(5)),
+        (swaps, row(5), row(5)), (chars, row(5)),
     )
 }  # fmt: skip
 
