@@ -24,7 +24,7 @@ def groups():
                 yield pytest.param(dtype, arity, group, id=f"{dtype}-{arity}-{number}")
 
 
-@pytest.mark.parametrize(("dtype", "arity", "group"), groups())
+@pytest.mark.parametrize(("dtype", "arity", "group"), list(groups()))
 def test_operators_stay_within_their_bounds(dtype, arity, group):
     args = [values(dtype, 64, seed) for seed in range(arity)]
     program = ow.fuse(applied(group)).lower(*args, target="sm_80")
