@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from tests.support.data import applied, chunks, maps, values
 
 INT, UINT, FLOAT = (np.ones((300, 64), t) for t in (np.int32, np.uint32, np.float32))
 SQUARE, SQUARE_UINT = np.ones((128, 128), np.float32), np.ones((128, 128), np.uint32)
@@ -51,6 +52,7 @@ CELLS = {
     ("square of c", "row", "host"): (in_rows(np.square), (COMPLEX,)),
     ("cast", "tile", "sm_80"): (lambda x, y: x.T.astype(np.float64) + y, (SQUARE, SQUARE)),
     ("multiply", "tile", "sm_100"): (lambda x, y: x.T * y, (SQUARE, SQUARE)),
+    ("multiply", "tile", "sm_120"): (lambda x, y: x.T * y, (SQUARE, SQUARE)),
     ("where", "map", "sm_80"): (lambda x, k: np.where(k > 0, x, x * 2), (FLOAT, 1.0)),
 }
 
@@ -71,3 +73,12 @@ def test_the_template_has_the_operator(cell):
             }
 
     assert (name, template) in found
+
+
+@pytest.mark.parametrize("arity", [1, 2])
+@pytest.mark.parametrize("dtype", ["bool", "int32", "uint8", "float32", "complex64"])
+def test_a_map_for_sm_90a_has_every_operator(dtype, arity):
+    args = [values(dtype, 64, seed) for seed in range(arity)]
+    for group in chunks(maps(arity, *[dtype] * arity), 6):
+        (kernel, *_) = ow.fuse(applied(group)).lower(*args, target="sm_90a").lowered.kernels
+        assert kernel.template == "map"
