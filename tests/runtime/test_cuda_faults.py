@@ -8,7 +8,7 @@ import pytest
 
 import opweave as ow
 from opweave.opcodes import errors as e
-from tests.runtime.conftest import Array, DriverError
+from tests.support.recording_cupy import Array, DriverError
 
 pytestmark = pytest.mark.nvrtc
 

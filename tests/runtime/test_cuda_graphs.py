@@ -14,8 +14,8 @@ from opweave.runtime.cuda import starts
 from opweave.runtime.cuda.replays import DeviceReplay
 from opweave.runtime.cuda.starts import CAPTURED_AT, KERNELS
 from tests.compiler.test_memory import equal_bits
-from tests.runtime.conftest import Array
 from tests.support.gpu_on_host import Executor, Stream
+from tests.support.recording_cupy import Array
 
 pytestmark = pytest.mark.nvrtc
 X = np.linspace(-1, 1, 3000, dtype=np.float32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from tests.runtime.conftest import Array
+from tests.support.recording_cupy import Array
 
 pytestmark = pytest.mark.nvrtc
 
