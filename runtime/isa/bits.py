@@ -1,4 +1,4 @@
-"""OwnedMemory of instructions on bits."""
+"""Rows of instructions on bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OwnedMemory of float instructions."""
+"""Rows of float instructions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _halves(register: Array) -> Array:
 
 
 def arithmetic(function: Callable[[str, str], Float], count: int, default: str | None) -> Row:
-    """OwnedMemory with a rounding mode: add, sub, mul, fma."""
+    """Rows with a rounding mode: add, sub, mul, fma."""
 
     def row(form: InstructionForm) -> Operation:
         kind = form.type(ALL)

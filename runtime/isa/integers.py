@@ -1,4 +1,4 @@
-"""OwnedMemory of integer arithmetic."""
+"""Rows of integer arithmetic."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _clamped(x: Array, kind: str) -> Array:
 
 def _sum(function: Callable[[Array, Array], Array]) -> Row:
     def row(form: InstructionForm) -> Operation:
-        kind = form.type(INTEGERS + " u16x2 s16x2")
+        kind = form.type(INTEGERS)
         if kind == "s32" and form.flag("sat"):
             return Operation((kind,) * 2, (kind,), lambda a, b: _clamped(
                 function(a.astype(np.int64), b.astype(np.int64)), kind))  # fmt: skip
