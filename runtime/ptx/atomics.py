@@ -108,6 +108,9 @@ def in_turns(
     """Update memory for each thread in turn; returns what each of them found.
 
     Threads of different addresses take the same turn, so only those that share one wait.
+
+    Raises:
+        AccessFault: of a thread's address, which may not be read or written.
     """
     order = np.argsort(address, kind="stable")
     ordered = address[order]
@@ -117,10 +120,13 @@ def in_turns(
     found = np.empty(len(address), raw)
     for n in range(int(turn.max()) + 1):
         now = order[turn == n]
-        old = memory.fetch(address[now], raw, 1)[:, 0]
-        found[now] = old
-        new = np.ascontiguousarray(update(old.view(dtype), *(v[now] for v in values)))
-        memory.store(address[now], new.view(raw).reshape(-1, 1))
+        try:
+            old = memory.fetch(address[now], raw, 1)[:, 0]
+            found[now] = old
+            new = np.ascontiguousarray(update(old.view(dtype), *(v[now] for v in values)))
+            memory.store(address[now], new.view(raw).reshape(-1, 1))
+        except AccessFault as fault:
+            raise fault.among(now) from None
     return found
 
 
