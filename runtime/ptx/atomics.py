@@ -10,7 +10,7 @@ from opweave.runtime.isa.floats import arithmetic, extremum
 from opweave.runtime.isa.form import InstructionForm, Row
 from opweave.runtime.isa.instruction import TYPES, Array, Instruction, storage
 from opweave.runtime.isa.rounding import add
-from opweave.runtime.ptx.accesses import ORDERS, SCOPES, SPACES, addresses, located
+from opweave.runtime.ptx.accesses import ORDERS, SCOPES, SPACES, addresses, asked
 from opweave.runtime.ptx.binding import Scope
 from opweave.runtime.ptx.machine import Active, Machine, Step
 from opweave.runtime.ptx.memory import AccessFault, Memory
@@ -87,11 +87,9 @@ def _bound(scope: Scope, form: InstructionForm, gives: bool) -> Step:
     def step(machine: Machine, active: Active) -> None:
         address = machine.spread(where(machine, active), active)
         values = [machine.spread(read(machine, active), active) for read in readers]
-        if machine.recorder is not None:
-            machine.recorder.accessed(machine, one, active, space, address, size, "atomic")
         machine.stores += 1
         try:
-            memory, at = located(machine, active, space, address, size)
+            memory, at = asked(machine, one, active, space, address, size, "atomic")
             old = in_turns(memory, at, storage(kind), dtype, update, values)
         except AccessFault as fault:
             machine.refuse(fault, one, active)

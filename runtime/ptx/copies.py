@@ -9,7 +9,7 @@ import numpy as np
 
 from opweave.runtime.isa.form import InstructionForm
 from opweave.runtime.isa.instruction import Array, Immediate
-from opweave.runtime.ptx.accesses import addresses, located
+from opweave.runtime.ptx.accesses import addresses, asked
 from opweave.runtime.ptx.binding import Scope
 from opweave.runtime.ptx.machine import Active, Machine, Step
 from opweave.runtime.ptx.memory import AccessFault, check_aligned
@@ -61,10 +61,9 @@ def _copy(scope: Scope, form: InstructionForm) -> Step:
         wanted = None if valid is None else machine.spread(valid(machine, active), active)
         if machine.recorder is not None:
             machine.recorder.accessed(machine, one, active, "global", address, count, "load")
-            machine.recorder.accessed(machine, one, active, "shared", place, count, "store")
         try:
             words = _fetched(machine, address, wanted, count)
-            _, at = located(machine, active, space, place, count)
+            _, at = asked(machine, one, active, space, place, count, "store")
         except AccessFault as fault:
             machine.refuse(fault, one, active)
         _begin(machine, active, at, words)

@@ -305,6 +305,21 @@ def test_bank_conflicts(stride, conflicts):
     assert (stores.requests, stores.conflicts, stores.wavefronts) == (1, conflicts, conflicts + 1)
 
 
+def test_generic_accesses_count_where_they_lie_and_blocks_have_shared_memory_of_their_own():
+    body = """
+    mov.u32 %r1, tile; shl.b32 %r2, %r0, 2; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], %r0;
+    cvt.u64.u32 %rd1, %r3; cvta.shared.u64 %rd2, %rd1; ld.u32 %r5, [%rd2]; ld.u32 %r6, [%rd0];
+    atom.shared.add.u32 %r7, [%r1], 1; cvta.shared.u64 %rd2, 0; red.add.u32 [%rd2+8], 1;
+    """
+    found = launch(kernel(body, inside=SHARED), [np.zeros(8, np.uint32)], grid=(2, 1, 1),
+                   counting=True)  # fmt: skip
+    shared, far = found.accesses("shared", "load"), found.accesses("global", "load")
+
+    assert (shared.requests, shared.wavefronts, shared.conflicts) == (2, 2, 0)
+    assert (far.requests, far.sectors) == (2, 2)
+    assert (found.atomics, found.most_on_one_address) == (128, 32)
+
+
 def test_counts_of_a_divergent_loop():
     body = """
     L: add.u32 %r1, %r1, 1; setp.le.u32 %p1, %r1, %r0; @%p1 bra L;
