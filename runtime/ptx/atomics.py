@@ -52,12 +52,12 @@ FLOATS: Mapping[str, tuple[str, Row]] = {
 }
 
 
-def _update(form: InstructionForm, name: str, kind: str) -> Update:
+def _update(form: InstructionForm, name: str, kind: str, hints: tuple[str, ...] = ()) -> Update:
     types, function = PLAIN[name]
     if kind in types.split():
         return function
     if name in FLOATS and kind in FLOATS[name][0].split():
-        made = Instruction(name, (kind,), (), None, False, form.instruction.line, None)
+        made = Instruction(name, (*hints, kind), (), None, False, form.instruction.line, None)
         return FLOATS[name][1](InstructionForm(made)).compute
     raise form.unknown()
 
@@ -76,7 +76,9 @@ def _named(form: InstructionForm) -> tuple[str, str, str]:
 def _bound(scope: Scope, form: InstructionForm, gives: bool) -> Step:
     one = form.instruction
     space, name, kind = _named(form)
-    update, dtype = _update(form, name, kind), TYPES[kind]
+    near, dtype = _update(form, name, kind), TYPES[kind]
+    # sums of f32 in global memory flush subnormal numbers, those in shared memory do not
+    far = _update(form, name, kind, ("ftz",)) if (name, kind) == ("add", "f32") else near
     target, *rest = one.operands if gives else (None, *one.operands)
     write = scope.writer(target, kind, one) if gives else None
     where, size = addresses(scope, rest[0], form), dtype.itemsize
@@ -90,6 +92,7 @@ def _bound(scope: Scope, form: InstructionForm, gives: bool) -> Step:
         machine.stores += 1
         try:
             memory, at = asked(machine, one, active, space, address, size, "atomic")
+            update = near if memory is machine.shared.whole else far
             old = in_turns(memory, at, storage(kind), dtype, update, values)
         except AccessFault as fault:
             machine.refuse(fault, one, active)

@@ -209,6 +209,21 @@ def test_lanes_of_two_masks_meet_apart_at_one_instruction(body, expected, schedu
     np.testing.assert_array_equal(y, np.tile(expected, 2))
 
 
+@pytest.mark.parametrize(("space", "address", "total"), [
+    ("global", "%rd0", 0), ("shared", "tile", 3), ("generic", "%rd0", 0), ("generic", "%rd3", 3),
+])  # fmt: skip
+def test_sums_of_subnormal_floats_are_flushed_in_global_memory_alone(space, address, total):
+    y = np.array([1, 0], np.uint32)  # bits of the smallest float
+    spaced = "" if space == "generic" else f".{space}"
+    launch(kernel(f"""
+    mov.u32 %r1, tile; cvt.u64.u32 %rd1, %r1; cvta.shared.u64 %rd3, %rd1; st.shared.u32 [%r1], 1;
+    mov.b32 %f1, 0f00000002; atom{spaced}.add.f32 %f2, [{address}], %f1;
+    ld{spaced}.u32 %r2, [{address}]; st.global.u32 [%rd0+4], %r2;
+    """, inside=SHARED), [y], block=(1, 1, 1))  # fmt: skip
+
+    assert y[1] == total
+
+
 FUNCTION = """
 .const .align 4 .b8 table[8] = {1, 0, 0, 0, 10, 0, 0, 0};
 .func (.param .b32 out) twice(.param .b32 in)
