@@ -208,6 +208,23 @@ def test_a_float_becomes_a_narrower_one(made, source, mode):
     assert agrees(found, expected).all()
 
 
+@pytest.mark.parametrize(("mode", "bytes_of"), [  # the ISA's table, the highest byte first
+    ("f4e", [(3, 2, 1, 0), (4, 3, 2, 1), (5, 4, 3, 2), (6, 5, 4, 3)]),
+    ("b4e", [(5, 6, 7, 0), (6, 7, 0, 1), (7, 0, 1, 2), (0, 1, 2, 3)]),
+    ("rc8", [(0, 0, 0, 0), (1, 1, 1, 1), (2, 2, 2, 2), (3, 3, 3, 3)]),
+    ("ecl", [(3, 2, 1, 0), (3, 2, 1, 1), (3, 2, 2, 2), (3, 3, 3, 3)]),
+    ("ecr", [(0, 0, 0, 0), (1, 1, 1, 0), (2, 2, 1, 0), (3, 2, 1, 0)]),
+    ("rc16", [(1, 0, 1, 0), (3, 2, 3, 2), (1, 0, 1, 0), (3, 2, 3, 2)]),
+])  # fmt: skip
+def test_modes_of_a_permutation(mode, bytes_of):
+    low, high = np.full(4, 0x33221100, np.uint32), np.full(4, 0x77665544, np.uint32)
+    found = computed(f"prmt.b32.{mode}", [low, high, np.arange(4, dtype=np.uint32)], np.uint32)
+
+    assert [tuple(word.to_bytes(4, "big")) for word in found.tolist()] == [
+        tuple(0x11 * n for n in row) for row in bytes_of
+    ]
+
+
 @pytest.mark.parametrize(("opcode", "dtype"), [("cvt.rn.relu.f16.f32", np.uint16),
                                                ("cvt.rz.relu.bf16.f32", np.uint16)])  # fmt: skip
 def test_what_is_not_above_zero_becomes_plus_zero(opcode, dtype):
