@@ -147,8 +147,8 @@ def _shape(form: InstructionForm) -> tuple[_Shape, str]:
     if not (form.flag("sync") and form.flag("aligned")):
         raise form.unknown()
     k = int(form.one_of(("m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32"))[6:])
-    if form.one_of(("row",)) != "row" or form.one_of(("col",)) != "col":
-        raise form.unknown()
+    for layout in ("row", "col"):
+        form.one_of((layout,))
     names = form.instruction.modifiers[-4:]
     d, a, b, c = names
     for name in names:
