@@ -1,4 +1,4 @@
-"""OwnedMemory of instructions on bits."""
+"""Rows of instructions on bits."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _funnel(form: InstructionForm) -> Operation:
 
 
 def _permute(form: InstructionForm) -> Operation:
+    mode = form.one_of(PERMUTED, "")  # behind the type: prmt.b32.f4e
     kind = form.type("b32")
-    mode = form.one_of(PERMUTED, "")
     return Operation((kind,) * 3, (kind,), lambda a, b, c: _bytes(a, b, PERMUTED[mode](c)))
 
 

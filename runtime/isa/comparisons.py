@@ -1,4 +1,4 @@
-"""OwnedMemory that compare and choose: setp, set, selp, slct."""
+"""Rows that compare and choose: setp, set, selp, slct."""
 
 from __future__ import annotations
 

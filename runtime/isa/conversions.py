@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from opweave.runtime.isa.exact import rounded
-from opweave.runtime.isa.floats import MODES, as_floats, flushed, saturated
+from opweave.runtime.isa.floats import MODES, as_floats, flushed, not_negative, saturated
 from opweave.runtime.isa.form import InstructionForm, Operation, Row, size_of
 from opweave.runtime.isa.instruction import TYPES, Array
 from opweave.runtime.isa.rounding import canonical, narrowed
@@ -92,7 +92,7 @@ def _float_to_float(form: InstructionForm, source: str, made: str) -> Callable[[
     ftz = "f32" in (source, made) and form.flag("ftz")
     end = saturated if form.flag("sat") else None
     if made in ("f16", "bf16") and form.flag("relu"):
-        end = _not_negative
+        end = not_negative
     whole = WHOLE.get(mode)
 
     def computed(register: Array) -> Array:
@@ -110,15 +110,11 @@ def _float_to_float(form: InstructionForm, source: str, made: str) -> Callable[[
     return computed
 
 
-def _not_negative(x: Array) -> Array:
-    return np.where(x < 0, x.dtype.type(0), x)
-
-
 def _pack(form: InstructionForm) -> Operation:
     """cvt.rn.f16x2.f32 d, a, b: a is the upper half."""
     source, made = form.type("f32"), form.type("f16x2 bf16x2")
     mode = form.one_of(("rn", "rz"))
-    end = _not_negative if form.flag("relu") else None
+    end = not_negative if form.flag("relu") else None
     kind = made[:-2]
 
     def half(x: Array) -> Array:

@@ -1,4 +1,4 @@
-"""OwnedMemory of float instructions."""
+"""Rows of float instructions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NUMBERS: Mapping[str, np.dtype[Any]] = {
     "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
     "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
 }  # fmt: skip
-TINY = {"f32": np.float32(2.0**-126), "f16": np.float16(2.0**-14)}
+TINY = {"f16": np.float16(2.0**-14), "f32": np.float32(2.0**-126), "f64": 2.0**-1022}
 Float = Callable[..., Array]
 
 
@@ -68,7 +68,7 @@ def _halves(register: Array) -> Array:
 
 
 def arithmetic(function: Callable[[str, str], Float], count: int, default: str | None) -> Row:
-    """OwnedMemory with a rounding mode: add, sub, mul, fma."""
+    """Rows with a rounding mode: add, sub, mul, fma."""
 
     def row(form: InstructionForm) -> Operation:
         kind = form.type(ALL)
@@ -77,15 +77,16 @@ def arithmetic(function: Callable[[str, str], Float], count: int, default: str |
             raise form.unknown()
         ftz = kind in ("f32", "f16", "f16x2") and form.flag("ftz")
         end = saturated if kind in ("f32", "f16", "f16x2") and form.flag("sat") else None
-        if count == 3 and end is None and kind[-2:] != "64" and form.flag("relu"):
-            end = _relu
+        if count == 3 and end is None and kind not in ("f32", "f64") and form.flag("relu"):
+            end = not_negative
         made = on_floats(kind, function(kind.removesuffix("x2"), mode), ftz, end)
         return Operation((kind,) * count, (kind,), made)
 
     return row
 
 
-def _relu(x: Array) -> Array:
+def not_negative(x: Array) -> Array:
+    """Negative numbers and -0 as +0; NaN stays."""
     return np.where((x > 0) | (x != x), x, x.dtype.type(0))
 
 
@@ -116,8 +117,7 @@ def _upper(function: Float) -> Float:
     """rcp and rsqrt of f64 in approximation: the lower 32 bits of operand and result are zero."""
 
     def computed(x: Array) -> Array:
-        made = function(_without_low(x))
-        return _without_low(np.where(np.abs(made) < 2.0**-1022, np.copysign(0.0, x), made))
+        return _without_low(flushed("f64", function(_without_low(flushed("f64", x)))))
 
     return computed
 
@@ -135,7 +135,8 @@ def _inverse(exact: Callable[[str, str], Float] | None, plain: Float) -> Row:
         ftz = form.flag("ftz")
         # of f64 there is an approximation of the upper half, with .ftz; rsqrt has a whole one, too
         if kind == "f64" and (
-            (ftz and mode != "approx") or (not ftz and mode == "approx" and exact)
+            (ftz and (mode != "approx" or form.instruction.root == "sqrt"))
+            or (not ftz and mode == "approx" and exact)
         ):
             raise form.unknown()
         if mode == "approx":
@@ -172,7 +173,7 @@ def extremum(greater: bool) -> Row:
     def row(form: InstructionForm) -> Operation:
         kind = form.type(ALL)
         ftz = kind in ("f32", "f16", "f16x2") and form.flag("ftz")
-        nan, signed = form.flag("NaN") and kind != "f64", form.flag("xorsign")
+        nan, signed = kind != "f64" and form.flag("NaN"), form.flag("xorsign")
         if signed != form.flag("abs"):
             raise form.unknown()
 

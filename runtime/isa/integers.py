@@ -1,4 +1,4 @@
-"""OwnedMemory of integer arithmetic."""
+"""Rows of integer arithmetic."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _clamped(x: Array, kind: str) -> Array:
 
 def _sum(function: Callable[[Array, Array], Array]) -> Row:
     def row(form: InstructionForm) -> Operation:
-        kind = form.type(INTEGERS + " u16x2 s16x2")
+        kind = form.type(INTEGERS)
         if kind == "s32" and form.flag("sat"):
             return Operation((kind,) * 2, (kind,), lambda a, b: _clamped(
                 function(a.astype(np.int64), b.astype(np.int64)), kind))  # fmt: skip
@@ -85,17 +85,16 @@ def _quotient(a: Array, b: Array) -> Array:
     """Toward zero; by zero all bits are set, as on hardware."""
     zero = b == 0
     safe = np.where(zero, b.dtype.type(1), b)
-    if a.dtype.kind == "u":
-        made = a // safe
-    else:
-        made = a // safe
+    made = a // safe
+    if a.dtype.kind == "i":
         made = made + ((made * safe != a) & ((a < 0) != (safe < 0)))
     return np.where(zero, ~a.dtype.type(0), made).astype(a.dtype)
 
 
 def _remainder(a: Array, b: Array) -> Array:
+    """With the sign of the dividend; by zero all bits are set, as on hardware."""
     zero = b == 0
-    return np.where(zero, a, np.fmod(a, np.where(zero, b.dtype.type(1), b)))
+    return np.where(zero, ~a.dtype.type(0), np.fmod(a, np.where(zero, b.dtype.type(1), b)))
 
 
 def _mul24(form: InstructionForm) -> Operation:

@@ -60,8 +60,6 @@ def narrowed(s: Array, e: Array | None, kind: str, mode: str) -> Array:
         near = exact.astype(np.float16 if kind == "f16" else np.float32)
     if mode == "rn":
         return near
-    if mode == "rna":
-        raise NotImplementedError(mode)
     return _directed(near, exact, mode)
 
 

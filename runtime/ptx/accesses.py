@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from opweave.runtime.isa.form import InstructionForm
-from opweave.runtime.isa.instruction import TYPES, Address, Array, Name, storage
+from opweave.runtime.isa.instruction import (
+    TYPES,
+    Address,
+    Array,
+    Instruction,
+    Name,
+    storage,
+)
 from opweave.runtime.ptx.binding import Scope
 from opweave.runtime.ptx.machine import Active, Machine, Step
 from opweave.runtime.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, AccessFault, Memory
@@ -57,22 +64,30 @@ def addresses(
     return read
 
 
+def resolved(space: str, address: Array) -> tuple[str, Array]:
+    """The space of generic addresses, and the addresses in it; others as they are.
+
+    Raises:
+        AccessFault: they are of several spaces.
+    """
+    if space != "generic" or address.max() < SHARED_WINDOW:
+        return "global" if space == "generic" else space, address
+    if (address >= LOCAL_WINDOW).all():
+        return "local", address - LOCAL_WINDOW
+    if ((address >= SHARED_WINDOW) & (address < LOCAL_WINDOW)).all():
+        return "shared", address - SHARED_WINDOW
+    raise AccessFault("one instruction on addresses of several spaces")
+
+
 def located(machine: Machine, active: Active, space: str, address: Array, size: int) -> Where:
     """The memory of a space, and addresses in it.
 
     Raises:
         AccessFault: out of bounds or not aligned.
     """
-    if space in ("global", "const", "generic") and (
-        space != "generic" or address.max() < SHARED_WINDOW
-    ):
+    space, address = resolved(space, address)
+    if space in ("global", "const"):
         return machine.memory, address
-    if space == "generic":
-        if (address >= LOCAL_WINDOW).all():
-            return located(machine, active, "local", address - LOCAL_WINDOW, size)
-        if ((address >= SHARED_WINDOW) & (address < LOCAL_WINDOW)).all():
-            return located(machine, active, "shared", address - SHARED_WINDOW, size)
-        raise AccessFault("one instruction on addresses of several spaces")
     if space in ("local", "param"):
         own = machine.everyone if active is None else active
         return machine.local.whole, machine.local.at(own, address, size)
@@ -80,6 +95,17 @@ def located(machine: Machine, active: Active, space: str, address: Array, size: 
     if space != "shared::cta" and int(address.max()) >> CLUSTER_SHIFT:
         owner, address = in_cluster(machine, owner, address)
     return machine.shared.whole, machine.shared.at(owner, address, size)
+
+
+def asked(
+    machine: Machine, one: Instruction, active: Active, space: str, address: Array, size: int,
+    kind: str,
+) -> Where:  # fmt: skip
+    """Count an access, generic ones where they lie; then as ``located``."""
+    space, address = resolved(space, address)
+    if machine.recorder is not None:
+        machine.recorder.accessed(machine, one, active, space, address, size, kind)
+    return located(machine, active, space, address, size)
 
 
 def in_cluster(machine: Machine, owner: Array, address: Array) -> tuple[Array, Array]:
@@ -111,10 +137,8 @@ def _load(scope: Scope, form: InstructionForm) -> Step:
         address = where(machine, active)
         if own:
             address = machine.spread(address, active)
-        if machine.recorder is not None:
-            machine.recorder.accessed(machine, one, active, space, address, size, "load")
         try:
-            memory, at = located(machine, active, space, address, size)
+            memory, at = asked(machine, one, active, space, address, size, "load")
             found = memory.fetch(at, dtype, lanes)
         except AccessFault as fault:
             machine.refuse(fault, one, active)
@@ -152,11 +176,9 @@ def _store(scope: Scope, form: InstructionForm) -> Step:
         values = np.empty((len(address), lanes), dtype)
         for n, read in enumerate(readers):
             values[:, n] = read(machine, active).view(dtype)
-        if machine.recorder is not None:
-            machine.recorder.accessed(machine, one, active, space, address, size, "store")
         machine.stores += 1
         try:
-            memory, at = located(machine, active, space, address, size)
+            memory, at = asked(machine, one, active, space, address, size, "store")
             memory.store(at, values)
         except AccessFault as fault:
             machine.refuse(fault, one, active)

@@ -10,7 +10,7 @@ from opweave.runtime.isa.floats import arithmetic, extremum
 from opweave.runtime.isa.form import InstructionForm, Row
 from opweave.runtime.isa.instruction import TYPES, Array, Instruction, storage
 from opweave.runtime.isa.rounding import add
-from opweave.runtime.ptx.accesses import ORDERS, SCOPES, SPACES, addresses, located
+from opweave.runtime.ptx.accesses import ORDERS, SCOPES, SPACES, addresses, asked
 from opweave.runtime.ptx.binding import Scope
 from opweave.runtime.ptx.machine import Active, Machine, Step
 from opweave.runtime.ptx.memory import AccessFault, Memory
@@ -52,12 +52,12 @@ FLOATS: Mapping[str, tuple[str, Row]] = {
 }
 
 
-def _update(form: InstructionForm, name: str, kind: str) -> Update:
+def _update(form: InstructionForm, name: str, kind: str, hints: tuple[str, ...] = ()) -> Update:
     types, function = PLAIN[name]
     if kind in types.split():
         return function
     if name in FLOATS and kind in FLOATS[name][0].split():
-        made = Instruction(name, (kind,), (), None, False, form.instruction.line, None)
+        made = Instruction(name, (*hints, kind), (), None, False, form.instruction.line, None)
         return FLOATS[name][1](InstructionForm(made)).compute
     raise form.unknown()
 
@@ -76,7 +76,9 @@ def _named(form: InstructionForm) -> tuple[str, str, str]:
 def _bound(scope: Scope, form: InstructionForm, gives: bool) -> Step:
     one = form.instruction
     space, name, kind = _named(form)
-    update, dtype = _update(form, name, kind), TYPES[kind]
+    near, dtype = _update(form, name, kind), TYPES[kind]
+    # sums of f32 in global memory flush subnormal numbers, those in shared memory do not
+    far = _update(form, name, kind, ("ftz",)) if (name, kind) == ("add", "f32") else near
     target, *rest = one.operands if gives else (None, *one.operands)
     write = scope.writer(target, kind, one) if gives else None
     where, size = addresses(scope, rest[0], form), dtype.itemsize
@@ -87,11 +89,10 @@ def _bound(scope: Scope, form: InstructionForm, gives: bool) -> Step:
     def step(machine: Machine, active: Active) -> None:
         address = machine.spread(where(machine, active), active)
         values = [machine.spread(read(machine, active), active) for read in readers]
-        if machine.recorder is not None:
-            machine.recorder.accessed(machine, one, active, space, address, size, "atomic")
         machine.stores += 1
         try:
-            memory, at = located(machine, active, space, address, size)
+            memory, at = asked(machine, one, active, space, address, size, "atomic")
+            update = near if memory is machine.shared.whole else far
             old = in_turns(memory, at, storage(kind), dtype, update, values)
         except AccessFault as fault:
             machine.refuse(fault, one, active)
@@ -108,6 +109,9 @@ def in_turns(
     """Update memory for each thread in turn; returns what each of them found.
 
     Threads of different addresses take the same turn, so only those that share one wait.
+
+    Raises:
+        AccessFault: of a thread's address, which may not be read or written.
     """
     order = np.argsort(address, kind="stable")
     ordered = address[order]
@@ -117,10 +121,13 @@ def in_turns(
     found = np.empty(len(address), raw)
     for n in range(int(turn.max()) + 1):
         now = order[turn == n]
-        old = memory.fetch(address[now], raw, 1)[:, 0]
-        found[now] = old
-        new = np.ascontiguousarray(update(old.view(dtype), *(v[now] for v in values)))
-        memory.store(address[now], new.view(raw).reshape(-1, 1))
+        try:
+            old = memory.fetch(address[now], raw, 1)[:, 0]
+            found[now] = old
+            new = np.ascontiguousarray(update(old.view(dtype), *(v[now] for v in values)))
+            memory.store(address[now], new.view(raw).reshape(-1, 1))
+        except AccessFault as fault:
+            raise fault.among(now) from None
     return found
 
 

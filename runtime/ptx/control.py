@@ -75,9 +75,9 @@ def meeting(scope: Scope, form: InstructionForm, made: Made, at: int) -> End:
             then(machine, threads)
             return
         active = active_of(machine, threads)
-        masks = mask(machine, active)
-        masks = masks if len(masks) == len(threads) else np.repeat(masks, len(threads))
-        machine.waiting.meet(at, Meeting(one, threads, masks, then))
+        masks = np.broadcast_to(mask(machine, active), threads.shape)
+        for value in np.unique(masks).tolist():  # lanes with other masks meet apart
+            machine.waiting.meet(at, Meeting(one, threads[masks == value], value, then))
 
     return divided(scope, form, go, at + 1)
 

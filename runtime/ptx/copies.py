@@ -9,10 +9,10 @@ import numpy as np
 
 from opweave.runtime.isa.form import InstructionForm
 from opweave.runtime.isa.instruction import Array, Immediate
-from opweave.runtime.ptx.accesses import addresses, located
+from opweave.runtime.ptx.accesses import addresses, asked
 from opweave.runtime.ptx.binding import Scope
 from opweave.runtime.ptx.machine import Active, Machine, Step
-from opweave.runtime.ptx.memory import AccessFault
+from opweave.runtime.ptx.memory import AccessFault, check_aligned
 
 
 @dataclass
@@ -61,10 +61,9 @@ def _copy(scope: Scope, form: InstructionForm) -> Step:
         wanted = None if valid is None else machine.spread(valid(machine, active), active)
         if machine.recorder is not None:
             machine.recorder.accessed(machine, one, active, "global", address, count, "load")
-            machine.recorder.accessed(machine, one, active, "shared", place, count, "store")
         try:
             words = _fetched(machine, address, wanted, count)
-            _, at = located(machine, active, space, place, count)
+            _, at = asked(machine, one, active, space, place, count, "store")
         except AccessFault as fault:
             machine.refuse(fault, one, active)
         _begin(machine, active, at, words)
@@ -77,11 +76,16 @@ def _fetched(machine: Machine, address: Array, wanted: Array | None, count: int)
     word = np.dtype("u4")
     if wanted is None or bool((wanted >= count).all()):
         return machine.memory.fetch(address, word, count // 4)
+    check_aligned(address, count)
     made = np.zeros((len(address), count), np.uint8)
     for n in range(count):
-        some = wanted > n
-        if some.any():
-            made[some, n] = machine.memory.fetch(address[some] + n, np.dtype("u1"), 1)[:, 0]
+        some = np.flatnonzero(wanted > n)
+        if len(some):
+            try:
+                found = machine.memory.fetch(address[some] + n, np.dtype("u1"), 1)
+            except AccessFault as fault:
+                raise fault.among(some) from None
+            made[some, n] = found[:, 0]
     return made.view(word)
 
 

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import ml_dtypes
 import numpy as np
 
 from opweave.opcodes.errors import PtxLaunchError
 from opweave.runtime.isa.form import InstructionForm
-from opweave.runtime.isa.instruction import Array
-from opweave.runtime.ptx.accesses import addresses, located
+from opweave.runtime.isa.instruction import Array, Instruction
+from opweave.runtime.ptx.accesses import addresses, asked
 from opweave.runtime.ptx.binding import Scope
 from opweave.runtime.ptx.machine import Machine
-from opweave.runtime.ptx.memory import AccessFault
+from opweave.runtime.ptx.memory import AccessFault, Memory
 from opweave.runtime.ptx.warps import Made, active_of
 
+_Made = TypeVar("_Made")
 EVERY = np.array([0xFFFFFFFF], np.uint32)
 LANE = np.arange(32)
 ROW, QUARTER = LANE // 4, LANE % 4
@@ -145,8 +147,8 @@ def _shape(form: InstructionForm) -> tuple[_Shape, str]:
     if not (form.flag("sync") and form.flag("aligned")):
         raise form.unknown()
     k = int(form.one_of(("m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32"))[6:])
-    if form.one_of(("row",)) != "row" or form.one_of(("col",)) != "col":
-        raise form.unknown()
+    for layout in ("row", "col"):
+        form.one_of((layout,))
     names = form.instruction.modifiers[-4:]
     d, a, b, c = names
     for name in names:
@@ -185,11 +187,16 @@ def _matrix_form(form: InstructionForm) -> tuple[int, bool, str]:
     return count, trans, space
 
 
-def _rows(machine: Machine, threads: Array, address: Array, count: int) -> tuple[Array, Array]:
-    """Addresses of 8 rows of each matrix [warps, count, 8], and the threads that name them."""
-    rows = address.reshape(-1, 32)[:, : 8 * count].reshape(-1, count, 8)
-    named = threads.reshape(-1, 32)[:, : 8 * count].reshape(-1, count, 8)
-    return rows, named
+def _reach(
+    machine: Machine, threads: Array, one: Instruction, address: Array, count: int, space: str,
+    kind: str, act: Callable[[Memory, Array], _Made],
+) -> _Made:  # fmt: skip
+    """What ``act`` makes of the addresses of 8 rows of each matrix, of as many lanes."""
+    named, rows = (v.reshape(-1, 32)[:, : 8 * count].reshape(-1) for v in (threads, address))
+    try:
+        return act(*asked(machine, one, named, space, rows, 16, kind))
+    except AccessFault as fault:
+        machine.refuse(fault, one, named)
 
 
 def _load_matrix(scope: Scope, form: InstructionForm) -> Made:
@@ -203,12 +210,8 @@ def _load_matrix(scope: Scope, form: InstructionForm) -> Made:
     def load(machine: Machine, threads: Array) -> None:
         active = check_whole(machine, threads, form)
         address = machine.spread(where(machine, active), active)
-        rows, named = _rows(machine, threads, address, count)
-        try:
-            memory, at = located(machine, named.reshape(-1), space, rows.reshape(-1), 16)
-            words = memory.fetch(at, np.dtype("u4"), 4)
-        except AccessFault as fault:
-            machine.refuse(fault, one, named.reshape(-1))
+        words = _reach(machine, threads, one, address, count, space, "load",
+                       lambda memory, at: memory.fetch(at, np.dtype("u4"), 4))  # fmt: skip
         halves = np.ascontiguousarray(words).view(np.uint16).reshape(-1, count, 8, 8)
         halves = halves.transpose(0, 1, 3, 2) if trans else halves
         for n, write in enumerate(writers):
@@ -229,22 +232,18 @@ def _store_matrix(scope: Scope, form: InstructionForm) -> Made:
 
     def store(machine: Machine, threads: Array) -> None:
         active = check_whole(machine, threads, form)
-        rows, named = _rows(
-            machine, threads, machine.spread(where(machine, active), active), count
-        )
-        halves = np.zeros((len(rows), count, 8, 8), np.uint16)
+        address = machine.spread(where(machine, active), active)
+        halves = np.zeros((len(threads) // 32, count, 8, 8), np.uint16)
         for n, read in enumerate(readers):
             words = np.ascontiguousarray(machine.spread(read(machine, active), active))
             parts = words.view(np.uint16).reshape(-1, 32, 2)
             for j in range(2):
                 halves[:, n, ROW, 2 * QUARTER + j] = parts[:, :, j]
         halves = np.ascontiguousarray(halves.transpose(0, 1, 3, 2) if trans else halves)
+        words = halves.view(np.uint32).reshape(-1, 4)
         machine.stores += 1
-        try:
-            memory, at = located(machine, named.reshape(-1), space, rows.reshape(-1), 16)
-            memory.store(at, halves.view(np.uint32).reshape(-1, 4))
-        except AccessFault as fault:
-            machine.refuse(fault, one, named.reshape(-1))
+        _reach(machine, threads, one, address, count, space, "store",
+               lambda memory, at: memory.store(at, words))  # fmt: skip
 
     return lambda machine, active: EVERY, store
 

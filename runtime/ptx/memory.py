@@ -31,6 +31,10 @@ class AccessFault(Exception):
         super().__init__(text)
         self.which, self.unwritten = which, unwritten
 
+    def among(self, chosen: Array) -> AccessFault:
+        """The same fault of an access of which these addresses were chosen."""
+        return AccessFault(str(self), int(chosen[self.which]), self.unwritten)
+
 
 def lazily(count: int) -> Array:
     """So many zero bytes, of which only those that are touched take memory."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opweave.runtime.isa.instruction import Array, Instruction
+from opweave.runtime.ptx.accesses import CLUSTER_SHIFT, in_cluster
 from opweave.runtime.ptx.counters import (
     BANK,
     BANKS,
@@ -31,7 +32,7 @@ class Recorder:
     def __init__(self) -> None:
         self._ran: dict[int, tuple[Straight, int, int]] = {}
         self._accesses: dict[tuple[Place, str, str], AccessCounts] = {}
-        self._addresses: Counter[int] = Counter()
+        self._atomics: Counter[tuple[str, int]] = Counter()  # by space and address
         self.barriers = 0
 
     def ran(self, machine: Machine, straight: Straight, active: Array | None) -> None:
@@ -60,10 +61,19 @@ class Recorder:
         else:
             made = AccessCounts(len(lanes), sectors(lanes, size), there * size)
         if kind == "atomic":
-            values, counts = np.unique(address, return_counts=True)
-            for value, count in zip(values.tolist(), counts.tolist(), strict=True):
-                self._addresses[value] += count
+            self._count_atomics(machine, active, space, address)
         self._accesses[key] = self._accesses.get(key, AccessCounts()) + made
+
+    def _count_atomics(
+        self, machine: Machine, active: Array | None, space: str, address: Array
+    ) -> None:
+        """Each block has shared memory of its own."""
+        if space == "shared":
+            owner, address = in_cluster(machine, machine.owners(active), address)
+            address = machine.blocks[owner] << CLUSTER_SHIFT | address
+        values, counts = np.unique(address, return_counts=True)
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            self._atomics[space, value] += count
 
     def counts(self, kernel: str, blocks: int, threads: int) -> LaunchCounts:
         """All that was noted."""
@@ -82,8 +92,8 @@ class Recorder:
         }  # fmt: skip
         basic = tuple(_basic(*self._ran[start]) for start in sorted(self._ran))
         return LaunchCounts(
-            kernel, blocks, threads, lines, basic, self.barriers, self._addresses.total(),
-            max(self._addresses.values(), default=0),
+            kernel, blocks, threads, lines, basic, self.barriers, self._atomics.total(),
+            max(self._atomics.values(), default=0),
         )  # fmt: skip
 
 

@@ -14,23 +14,21 @@ from opweave.runtime.ptx.cluster_waits import ClusterWaits
 if TYPE_CHECKING:
     from opweave.runtime.ptx.machine import Machine
 
-ROUNDS = (
-    64  # turns of loops that wait, without any store, after which it is asked whether they move
-)
+ROUNDS = 64  # turns of loops that wait, without a store, after which they are held to progress
+FULL = 0xFFFFFFFF
 
 
 @dataclass
 class Meeting:
-    """Lanes that stand at one instruction until all of their masks are there.
+    """Lanes that stand at one instruction, with one mask, until all lanes of it are there.
 
     Attributes:
-        masks: of each thread.
         then: runs for those that go on.
     """
 
     one: Instruction
     threads: Array
-    masks: Array
+    mask: int
     then: Callable[[Machine, Array], None]
 
 
@@ -58,7 +56,7 @@ class Waiting:
 
     def __init__(self, machine: Machine):
         self.machine = machine
-        self.meetings: dict[int, Meeting] = {}
+        self.meetings: dict[tuple[int, int], Meeting] = {}  # by instruction and mask
         self.barriers: dict[int, list[Barrier]] = {}
         self.spinning: dict[int, tuple[Instruction, Array]] = {}
         self.clusters = ClusterWaits(machine)
@@ -66,39 +64,32 @@ class Waiting:
         self._registers: list[bytes] = []
 
     def meet(self, at: int, met: Meeting) -> None:
-        """Lanes come to an instruction that all lanes of their masks run together."""
-        machine = self.machine
-        if (
-            len(met.threads) == machine.count
-            and machine.full_warps
-            and bool((met.masks == 0xFFFFFFFF).all())
-        ):
+        """Lanes come to an instruction that all lanes of their mask run together."""
+        machine, key = self.machine, (at, met.mask)
+        if len(met.threads) == machine.count and machine.full_warps and met.mask == FULL:
             met.then(machine, met.threads)
             return
-        there = self.meetings.pop(at, None)
+        there = self.meetings.pop(key, None)
         if there is not None:
-            threads = np.concatenate((there.threads, met.threads))
-            order = np.argsort(threads)
-            masks = np.concatenate((there.masks, met.masks))[order]
-            met = Meeting(met.one, threads[order], masks, met.then)
-        self._open_meeting(at, met)
+            threads = np.sort(np.concatenate((there.threads, met.threads)))
+            met = Meeting(met.one, threads, met.mask, met.then)
+        self._open_meeting(key, met)
 
-    def _open_meeting(self, at: int, met: Meeting) -> bool:
+    def _open_meeting(self, key: tuple[int, int], met: Meeting) -> bool:
         """Let those go whose lanes are all there; the others wait."""
-        machine, threads = self.machine, met.threads
+        machine, threads, mask = self.machine, met.threads, np.uint32(met.mask)
         bit = np.uint32(1) << machine.lane.astype(np.uint32)
         there, alive = (np.zeros(len(machine.blocks) * machine.warps, np.uint32) for _ in "ab")
         np.bitwise_or.at(there, machine.warp[threads], bit[threads])
         living = np.flatnonzero(machine.live)
         np.bitwise_or.at(alive, machine.warp[living], bit[living])
         warp = machine.warp[threads]
-        own = (met.masks & bit[threads]) != 0
+        own = (mask & bit[threads]) != 0
         if not own.all():
             machine.deadlock(met.one, int(threads[np.argmin(own)]), "is not in its own mask")
-        go = (met.masks & alive[warp] & ~there[warp]) == 0
+        go = (mask & alive[warp] & ~there[warp]) == 0
         if not go.all():
-            stay = ~go
-            self.meetings[at] = Meeting(met.one, threads[stay], met.masks[stay], met.then)
+            self.meetings[key] = Meeting(met.one, threads[~go], met.mask, met.then)
         if go.any():
             met.then(machine, threads[go])
         return bool(go.any())
@@ -158,7 +149,7 @@ class Waiting:
     def release(self) -> bool:
         """When nobody is ready: see whether somebody's wait is over."""
         machine = self.machine
-        opened = [self._open_meeting(at, self.meetings.pop(at)) for at in list(self.meetings)]
+        opened = [self._open_meeting(key, self.meetings.pop(key)) for key in list(self.meetings)]
         opened += [self._open_barrier(key) for key in list(self.barriers)]
         if self.clusters.release() or any(opened):
             return True
@@ -197,7 +188,7 @@ class Waiting:
             absent = int((machine.warp == machine.warp[met.threads[0]]).sum())
             machine.deadlock(
                 met.one, int(met.threads[0]),
-                f"waits for lanes of its mask 0x{int(met.masks[0]):08x} that never come; its warp "
+                f"waits for lanes of its mask 0x{met.mask:08x} that never come; its warp "
                 f"has {absent} threads",
             )  # fmt: skip
         for parties in self.barriers.values():

@@ -15,15 +15,22 @@ import numpy as np
 
 from opweave.runtime.sass.listing import SassInstruction, SassOperand
 from opweave.runtime.sass.machine import U64, WARP, Array, SassMachine
+from opweave.runtime.sass.slices import matrices
 
 SECTOR, BANKS, WORD, ARRAY_SHIFT = 32, 32, 4, 36
 SPACES = {
     "LDG": "global", "STG": "global", "LD": "global", "ST": "global", "RED": "global",
     "REDG": "global", "ATOMG": "global", "ATOM": "global", "LDGSTS": "global",
-    "LDS": "shared", "STS": "shared", "ATOMS": "shared", "LDL": "local", "STL": "local",
+    "LDS": "shared", "STS": "shared", "ATOMS": "shared", "LDSM": "shared", "STSM": "shared",
+    "LDL": "local", "STL": "local",
 }  # fmt: skip
-STORES = ("STG", "STS", "STL", "ST", "RED", "REDG")
-WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+# What Nsight Compute calls the access; other roots are loads.
+OPS = {
+    "STG": "st", "STS": "st", "STL": "st", "ST": "st", "STSM": "st", "RED": "red", "REDG": "red",
+    "ATOMG": "atom", "ATOM": "atom", "ATOMS": "atom",
+}  # fmt: skip
+OF_MATRICES = ("LDSM", "STSM")
+WIDTHS = {"128": 16, "64": 8, "F64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
 
 
 @dataclass
@@ -31,6 +38,7 @@ class Requests:
     """What one instruction has asked of memory, all warps of a launch together.
 
     Attributes:
+        op: "ld", "st", "atom" or "red".
         requests: warps that executed it with any lane.
         threads: lanes that did.
         sectors: of 32 bytes, of global memory.
@@ -39,7 +47,7 @@ class Requests:
     """
 
     space: str
-    is_store: bool
+    op: str
     bytes_each: int
     requests: float = 0.0
     threads: float = 0.0
@@ -48,6 +56,11 @@ class Requests:
     least: float = 0.0
     unknown: float = 0.0
     touched: list[Array] = field(default_factory=list)
+
+    @property
+    def is_store(self) -> bool:
+        """Nobody waits for what it brings."""
+        return self.op in ("st", "red")
 
     @property
     def bytes(self) -> float:
@@ -61,7 +74,9 @@ class Requests:
 
 
 def width(one: SassInstruction) -> int:
-    """Bytes of a lane's access."""
+    """Bytes of a lane's access; of matrices those of a row."""
+    if one.root in OF_MATRICES:
+        return 16
     return next((WIDTHS[m] for m in one.modifiers if m in WIDTHS), WORD)
 
 
@@ -93,6 +108,8 @@ def _part(m: SassMachine, part: SassOperand, is_wide: bool) -> tuple[Any, Any]:
 def count(m: SassMachine, one: SassInstruction, lanes: Array, found: Requests) -> None:
     """Count one execution of a load or store in some lanes."""
     where, known = address(m, one, found.space)
+    if one.root in OF_MATRICES:  # eight lanes name the rows of a matrix
+        lanes = lanes & (m.thread % WARP < 8 * matrices(one))
     warps = m.warps(lanes)
     weights = m.weights[warps]
     found.requests += float(weights.sum())

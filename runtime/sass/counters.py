@@ -5,7 +5,7 @@ What it has no name for is ours, and its name begins with ``opweave__``.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -38,20 +38,20 @@ CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 
 def by_pipe(listing: Listing, issued: Iterable[float]) -> dict[str, float]:
     """Warp instructions by pipe."""
-    found: Counter[str] = Counter()
+    found = dict.fromkeys((*PIPES, OTHER), 0.0)
     for one, times in zip(listing.instructions, issued, strict=True):
-        found[pipe_of(one)] += times  # type: ignore[assignment]
-    return {pipe: float(found[pipe]) for pipe in (*PIPES, OTHER)}
+        found[pipe_of(one)] += times
+    return found
 
 
 def by_line(listing: Listing, issued: Iterable[float]) -> dict[int, dict[str, float]]:
     """Warp instructions by line of the source and pipe."""
-    found: dict[int, Counter[str]] = {}
+    found: dict[int, dict[str, float]] = {}
     for one, times in zip(listing.instructions, issued, strict=True):
         if times:
-            row = found.setdefault(one.line, Counter())
-            row[pipe_of(one)] += times  # type: ignore[assignment]
-    return {line: {k: float(v) for k, v in row.items()} for line, row in sorted(found.items())}
+            row = found.setdefault(one.line, defaultdict(float))
+            row[pipe_of(one)] += times
+    return {line: dict(row) for line, row in sorted(found.items())}
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ def counters(listing: Listing, run: Execution) -> dict[str, float]:
     found = {"smsp__inst_executed.sum": sum(run.issued)}
     found |= {METRICS[pipe]: n for pipe, n in by_pipe(listing, run.issued).items()}
     rows = list(run.requests.values())
-    for op, is_store in (("ld", False), ("st", True)):
-        mine = [r for r in rows if r.is_store == is_store]
-        far = [r for r in mine if r.space == "global"]
-        near = [r for r in mine if r.space == "shared"]
+    for op in ("ld", "st", "atom", "red"):
+        far = [r for r in rows if r.op == op and r.space == "global"]
         found[GLOBAL.format("requests", op)] = sum(r.requests for r in far)
         found[GLOBAL.format("sectors", op)] = sum(r.sectors for r in far)
         found[f"opweave__bytes_asked_mem_global_op_{op}.sum"] = sum(r.bytes for r in far)
+    for op in ("ld", "st", "atom"):
+        near = [r for r in rows if r.op == op and r.space == "shared"]
         waves = sum(r.wavefronts for r in near)
         found[WAVEFRONTS.format(op)] = waves
         found[CONFLICTS.format(op)] = waves - sum(r.least for r in near)

@@ -18,7 +18,7 @@ import numpy as np
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import LaunchError
 from opweave.runtime.sass import synchronising
-from opweave.runtime.sass.accesses import SPACES, STORES, Requests, count, width
+from opweave.runtime.sass.accesses import OPS, SPACES, Requests, count, width
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import PT, UNIFORM, UPT, Listing, SassInstruction
 from opweave.runtime.sass.machine import RUNNING, WARP, Array, DeviceLaunch, SassMachine
@@ -27,7 +27,7 @@ from opweave.runtime.sass.pipes import computes_data
 from opweave.runtime.sass.slices import PREDICATES, deciding, written
 from opweave.runtime.sass.stored import StoredBytes, draw, is_ticket
 
-INTO_SHARED = ("STS", "ATOMS", "LDGSTS", "ST", "STSM")
+INTO_SHARED = ("STS", "ATOMS", "ATOM", "LDGSTS", "ST", "STSM")
 MOST_LANES = 4096
 MOST_STEPS = 2_000_000
 MOST_TRACED = 20_000
@@ -198,19 +198,20 @@ class WarpExecutor:
         m = self.machine
         lanes, maybe = self.guarded(one, active)
         if n not in self.requests:
-            self.requests[n] = Requests(SPACES[one.root], one.root in STORES, width(one))
+            self.requests[n] = Requests(SPACES[one.root], OPS.get(one.root, "ld"), width(one))
         if lanes.any():
             count(m, one, lanes, self.requests[n])
             if one.root == "LDGSTS":  # a store to shared memory, too, under a number of its own
-                half = self.requests.setdefault(-1 - n, Requests("shared", True, width(one)))
+                half = self.requests.setdefault(-1 - n, Requests("shared", "st", width(one)))
                 count(m, one, lanes, half)
-                self.shared.forget(lanes)
         if maybe.any():
             self.requests[n].unknown += float(m.weights[m.warps(maybe)].sum())
         if one.root == "STS" and self._keeps:
             self.shared.store(one, lanes)
             self.shared.forget(maybe)
-        elif one.root == "LDS" and self.shared.holds and not maybe.any():
+        elif one.root in INTO_SHARED and self._keeps:
+            self.shared.forget(lanes | maybe)
+        if one.root == "LDS" and self.shared.holds and not maybe.any():
             self.shared.fetch(one, lanes)
         elif not (self._draws(one, maybe) and draw(m, one, lanes, self.drawn)):
             m.forget(written(one), lanes | maybe, PREDICATES)

@@ -127,12 +127,15 @@ def _lea(m: SassMachine, one: SassInstruction, active: Array) -> None:
 
 
 def _shift(m: SassMachine, one: SassInstruction, active: Array) -> None:
-    """SHF: a pair (c, a) shifted; the lower half, or with HI the upper one."""
+    """SHF: a pair (c, a) shifted; the lower half, or with HI the upper one.
+
+    The amount wraps with W; else it is held to the width of the type.
+    """
     _, (a, s, c), _ = sources(one)
     (x, kx), (n, kn), (y, ky) = m.value(a), m.value(s), m.value(c)
     both = np.asarray(x, U32).astype(U64) | np.asarray(y, U32).astype(U64) << U64(32)
-    most = 31 if "W" in one.modifiers else 63
-    n = np.minimum(n, U32(most)).astype(U64) if most == 63 else (n & U32(31)).astype(U64)
+    most = U32(32 if {"U32", "S32"} & set(one.modifiers) else 63)
+    n = (n & U32(31) if "W" in one.modifiers else np.minimum(n, most)).astype(U64)
     if "L" in one.modifiers:
         moved = both << n
     elif {"S32", "S64"} & set(one.modifiers):

@@ -83,7 +83,8 @@ def _vote(m: SassMachine, one: SassInstruction, active: Array) -> None:
         m.set(target.index, mask, known, active)
     first = one.operands[0]
     if first.kind == "p":
-        held = mask == m.ballot(active) if "ALL" in one.modifiers else mask != 0
+        every, any_ = mask == m.ballot(active), mask != 0
+        held = {"ALL": every, "ANY": any_, "EQ": every | ~any_}[one.modifiers[0]]
         m.set_predicate(first.index, held, known, active)
 
 
@@ -114,10 +115,12 @@ def _to_uniform(m: SassMachine, one: SassInstruction, active: Array) -> None:
 
 
 def _pack_predicates(m: SassMachine, one: SassInstruction, active: Array) -> None:
-    """P2R: the predicates as bits, under a mask."""
-    mask = one.operands[-1]
-    total: Any = np.zeros(m.lanes, U32)
-    known: Any = np.ones(m.lanes, bool)
+    """P2R: the predicates as bits, under a mask; the other bits are those of a register."""
+    source, mask = one.operands[-2:]
+    value, known = m.value(source)
+    total: Any = np.asarray(value) & U32(~mask.value & 0xFFFFFFFF)
+    if one.modifiers:  # B1 and other bytes
+        known = False
     for n in range(7):
         if mask.value >> n & 1:
             total = total | m.predicates[n].astype(U32) << U32(n)

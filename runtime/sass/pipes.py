@@ -1,7 +1,7 @@
 """Which pipe of a multiprocessor executes an instruction.
 
 After the metrics of Nsight Compute's documentation ("Pipelines"), and instruction names of the
-CUDA Binary Utilities documentation ("SassInstruction Set Reference").
+CUDA Binary Utilities documentation ("Instruction Set Reference").
 """
 
 from __future__ import annotations

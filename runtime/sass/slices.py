@@ -26,6 +26,11 @@ DOUBLES = ("DADD", "DFMA", "DMUL")
 MATRICES = {"HMMA": 4, "IMMA": 4, "DMMA": 4, "QMMA": 4}
 
 
+def matrices(one: SassInstruction) -> int:
+    """Matrices of 8 x 8 that LDSM and STSM move, a register each."""
+    return int(one.modifiers[-1]) if one.modifiers[-1].isdigit() else 1
+
+
 def result_registers(one: SassInstruction) -> int:
     """Registers of the result; for a product of matrices, as many as it may have."""
     if one.root in DOUBLES:
@@ -33,7 +38,7 @@ def result_registers(one: SassInstruction) -> int:
     if one.root in MATRICES:
         return MATRICES[one.root]
     if one.root == "LDSM":
-        return int(one.modifiers[-1]) if one.modifiers[-1].isdigit() else 1
+        return matrices(one)
     if one.root in ("CS2R",):
         return 1 if "32" in one.modifiers else 2
     if one.root in ("I2F", "F2I", "F2F", "I2I", "FRND"):
@@ -52,6 +57,8 @@ def results(one: SassInstruction) -> tuple[int, int]:
     (2, 0)
     >>> results(instruction(0, "ISETP.GT.AND P3, PT, R37, 0x3, PT", 0))
     (2, -1)
+    >>> results(instruction(0, "VOTE.ANY P0, P1", 0))
+    (1, -1)
     """
     kinds = [o.kind for o in one.operands]
     if one.root in NO_RESULT or not kinds:
@@ -60,7 +67,7 @@ def results(one: SassInstruction) -> tuple[int, int]:
     if kinds[0] == "r":
         carries = next((n for n, k in enumerate(kinds[1:]) if k != "p"), 0)
         return 1 + min(carries, most), 0
-    predicates = min(next((n for n, k in enumerate(kinds) if k != "p"), 0), most)
+    predicates = min(next((n for n, k in enumerate(kinds) if k != "p"), len(kinds)), most)
     follows = one.root in PREDICATE_FIRST and predicates < len(kinds)
     return (predicates + 1, predicates) if follows else (predicates, -1)
 

@@ -209,6 +209,17 @@ def test_an_approximation_lies_within_the_error_that_the_isa_states(opcode, func
     assert (np.abs(found - exact) <= bound * np.maximum(np.abs(exact), 1)).all()
 
 
+def test_an_approximation_of_the_upper_half_takes_subnormal_numbers_for_zeros():
+    x = np.array([1e-310, -1e-310, 2.0**1023, 4.0, np.inf])
+    rcp, rsqrt = (
+        computed(f"{name}.approx.ftz.f64", [raw(x)], "u8").view(np.float64)
+        for name in ("rcp", "rsqrt")
+    )
+
+    assert rcp.tolist() == [np.inf, -np.inf, 0.0, 0.25, 0.0]
+    assert rsqrt[[0, 1, 3, 4]].tolist() == [np.inf, -np.inf, 0.5, 0.0]
+
+
 def test_packed_halves_are_apart():
     a = np.array([1.5, -2.0, 65504.0, 0.25], np.float16)
     b = np.array([0.5, 3.0, 65504.0, -0.25], np.float16)

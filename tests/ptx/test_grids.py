@@ -62,6 +62,21 @@ MEMORY = [
     ("a lane outside the mask reads",
      "setp.lt.u32 %p1, %r0, 16; @!%p1 bra L; shfl.sync.idx.b32 %r1, %r0, 20, 31, 65535; L:",
      errors.PtxLaunchError, "does not take part"),
+    ("masks that do not agree",
+     "setp.lt.u32 %p1, %r0, 16; selp.b32 %r2, -1, 0xFFFF0000, %p1;\n"
+     "vote.sync.ballot.b32 %r1, %p1, %r2; bar.sync 0;", errors.DeadlockError, "mask 0xffffffff"),
+    ("an atomic of which one thread is far away",
+     "xor.b32 %r7, %r0, 31; setp.eq.u32 %p1, %r0, 5; mul.wide.u32 %rd5, %r7, 4;\n"
+     "add.s64 %rd6, %rd0, %rd5; @%p1 add.s64 %rd6, %rd6, 4096;\n"
+     "atom.global.add.u32 %r1, [%rd6], 1;", errors.PtxMemoryError, r"thread \(5, 0, 0\) .*behind the start of a0"),
+    ("a copy of which one thread is far away",
+     "setp.eq.u32 %p1, %r0, 5; @%p1 add.s64 %rd6, %rd6, 4096;\n"
+     "setp.ge.u32 %p2, %r0, 3; selp.u32 %r2, 3, 0, %p2;\n"
+     "cp.async.ca.shared.global [0], [%rd6], 4, %r2;", errors.PtxMemoryError,
+     r"thread \(5, 0, 0\) .*behind the start of a0"),
+    ("a copy of no bytes that is not aligned",
+     "add.s64 %rd6, %rd6, 2; mov.u32 %r2, 0;\n"
+     "cp.async.ca.shared.global [0], [%rd6], 4, %r2;", errors.PtxMemoryError, "multiple of 4"),
     ("a loop for ever", "L: add.u32 %r1, %r1, 1; bra L;", errors.BudgetError, "budget="),
     ("a wait that nobody ends",
      "L: ld.volatile.global.u32 %r1, [%rd0]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;",
@@ -166,6 +181,49 @@ def test_lanes_and_threads_together(body, expected):
     np.testing.assert_array_equal(y, expected)
 
 
+HALVES = np.where(np.arange(32) < 16, 0xFFFF, 0xFFFF0000)
+APART = [
+    ("vote.sync.ballot.b32 %r1, %p2, %r3;", HALVES & int("001" * 11, 2)),
+    ("vote.sync.all.pred %p3, %p1, %r3; selp.u32 %r1, 1, 0, %p3;", np.arange(32) < 16),
+    ("match.any.sync.b32 %r1, %r2, %r3;",
+     HALVES & np.array([int("001" * 11, 2) << n for n in range(3)])[np.arange(32) % 3]),
+    ("match.all.sync.b32 %r1, %r4, %r3;", HALVES),
+    ("redux.sync.add.u32 %r1, %r0, %r3;", np.where(np.arange(32) < 16, 120, 376)),
+    ("elect.sync %r1|%p3, %r3;", np.arange(32) // 16 * 16),
+    ("shfl.sync.idx.b32 %r1, %r0, 3, 0x100f, %r3;", np.arange(32) // 16 * 16 + 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schedule", [0, 3])
+@pytest.mark.parametrize(("body", "expected"), APART, ids=[t[0][:26] for t in APART])
+def test_lanes_of_two_masks_meet_apart_at_one_instruction(body, expected, schedule):
+    y = np.zeros(64, np.uint32)
+    head = """
+    and.b32 %r5, %r0, 32; sub.u32 %r0, %r0, %r5; shr.u32 %r4, %r0, 4;
+    setp.lt.u32 %p1, %r0, 16; selp.b32 %r3, 0xFFFF, 0xFFFF0000, %p1;
+    rem.u32 %r2, %r0, 3; setp.eq.u32 %p2, %r2, 0;
+    """
+    tail = "add.u32 %r0, %r0, %r5; mul.wide.u32 %rd5, %r0, 4; add.s64 %rd6, %rd0, %rd5;"
+    launch(kernel(f"{head} {body} {tail} st.global.u32 [%rd6], %r1;"), [y], block=(64, 1, 1),
+           schedule=schedule)  # fmt: skip
+    np.testing.assert_array_equal(y, np.tile(expected, 2))
+
+
+@pytest.mark.parametrize(("space", "address", "total"), [
+    ("global", "%rd0", 0), ("shared", "tile", 3), ("generic", "%rd0", 0), ("generic", "%rd3", 3),
+])  # fmt: skip
+def test_sums_of_subnormal_floats_are_flushed_in_global_memory_alone(space, address, total):
+    y = np.array([1, 0], np.uint32)  # bits of the smallest float
+    spaced = "" if space == "generic" else f".{space}"
+    launch(kernel(f"""
+    mov.u32 %r1, tile; cvt.u64.u32 %rd1, %r1; cvta.shared.u64 %rd3, %rd1; st.shared.u32 [%r1], 1;
+    mov.b32 %f1, 0f00000002; atom{spaced}.add.f32 %f2, [{address}], %f1;
+    ld{spaced}.u32 %r2, [{address}]; st.global.u32 [%rd0+4], %r2;
+    """, inside=SHARED), [y], block=(1, 1, 1))  # fmt: skip
+
+    assert y[1] == total
+
+
 FUNCTION = """
 .const .align 4 .b8 table[8] = {1, 0, 0, 0, 10, 0, 0, 0};
 .func (.param .b32 out) twice(.param .b32 in)
@@ -260,6 +318,21 @@ def test_bank_conflicts(stride, conflicts):
     stores = found.accesses("shared", "store")
 
     assert (stores.requests, stores.conflicts, stores.wavefronts) == (1, conflicts, conflicts + 1)
+
+
+def test_generic_accesses_count_where_they_lie_and_blocks_have_shared_memory_of_their_own():
+    body = """
+    mov.u32 %r1, tile; shl.b32 %r2, %r0, 2; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], %r0;
+    cvt.u64.u32 %rd1, %r3; cvta.shared.u64 %rd2, %rd1; ld.u32 %r5, [%rd2]; ld.u32 %r6, [%rd0];
+    atom.shared.add.u32 %r7, [%r1], 1; cvta.shared.u64 %rd2, 0; red.add.u32 [%rd2+8], 1;
+    """
+    found = launch(kernel(body, inside=SHARED), [np.zeros(8, np.uint32)], grid=(2, 1, 1),
+                   counting=True)  # fmt: skip
+    shared, far = found.accesses("shared", "load"), found.accesses("global", "load")
+
+    assert (shared.requests, shared.wavefronts, shared.conflicts) == (2, 2, 0)
+    assert (far.requests, far.sectors) == (2, 2)
+    assert (found.atomics, found.most_on_one_address) == (128, 32)
 
 
 def test_counts_of_a_divergent_loop():

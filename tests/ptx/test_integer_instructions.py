@@ -50,7 +50,7 @@ def field(value, at, count, bits):
 BINARY = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul.lo": lambda a, b: a * b,
     "min": min, "max": max, "div": lambda a, b: quotient(a, b) if b else -1,
-    "rem": lambda a, b: quotient(a, b, rest=True) if b else a,
+    "rem": lambda a, b: quotient(a, b, rest=True) if b else -1,
 }  # fmt: skip
 TYPES = ["u16", "s16", "u32", "s32", "u64", "s64"]
 
@@ -208,6 +208,32 @@ def test_a_float_becomes_a_narrower_one(made, source, mode):
     assert agrees(found, expected).all()
 
 
+@pytest.mark.parametrize(("mode", "bytes_of"), [  # the ISA's table, the highest byte first
+    ("f4e", [(3, 2, 1, 0), (4, 3, 2, 1), (5, 4, 3, 2), (6, 5, 4, 3)]),
+    ("b4e", [(5, 6, 7, 0), (6, 7, 0, 1), (7, 0, 1, 2), (0, 1, 2, 3)]),
+    ("rc8", [(0, 0, 0, 0), (1, 1, 1, 1), (2, 2, 2, 2), (3, 3, 3, 3)]),
+    ("ecl", [(3, 2, 1, 0), (3, 2, 1, 1), (3, 2, 2, 2), (3, 3, 3, 3)]),
+    ("ecr", [(0, 0, 0, 0), (1, 1, 1, 0), (2, 2, 1, 0), (3, 2, 1, 0)]),
+    ("rc16", [(1, 0, 1, 0), (3, 2, 3, 2), (1, 0, 1, 0), (3, 2, 3, 2)]),
+])  # fmt: skip
+def test_modes_of_a_permutation(mode, bytes_of):
+    low, high = np.full(4, 0x33221100, np.uint32), np.full(4, 0x77665544, np.uint32)
+    found = computed(f"prmt.b32.{mode}", [low, high, np.arange(4, dtype=np.uint32)], np.uint32)
+
+    assert [tuple(word.to_bytes(4, "big")) for word in found.tolist()] == [
+        tuple(0x11 * n for n in row) for row in bytes_of
+    ]
+
+
+@pytest.mark.parametrize(("opcode", "dtype"), [("cvt.rn.relu.f16.f32", np.uint16),
+                                               ("cvt.rz.relu.bf16.f32", np.uint16)])  # fmt: skip
+def test_what_is_not_above_zero_becomes_plus_zero(opcode, dtype):
+    found = computed(opcode, [raw(np.float32([-0.0, -1e-42, -2.5, 0.0, np.nan, 1.0]))], dtype)
+
+    assert found[:5].tolist() == [0, 0, 0, 0, 0x7FFF]
+    assert found[5] > 0
+
+
 def test_two_floats_become_a_packed_word():
     a, b = np.float32([1.0, 70000.0, -2.5]), np.float32([0.1, -3.0, np.nan])
     found = computed("cvt.rn.f16x2.f32", [raw(a), raw(b)], np.uint32)
@@ -220,7 +246,8 @@ def test_two_floats_become_a_packed_word():
 
 @pytest.mark.parametrize("opcode", [
     "add.f33", "frobnicate.u32", "mul.u32", "fma.f32", "cvt.f16.f32", "div.f32", "add.rn.u32",
-    "ex2.f32", "setp.lt.b32", "min.ftz.s32", "shl.u32", "add.rna.f32", "wgmma.fence",
+    "ex2.f32", "setp.lt.b32", "fma.rn.relu.f32", "min.NaN.f64", "sqrt.approx.ftz.f64",
+    "add.u16x2", "min.ftz.s32", "shl.u32", "add.rna.f32", "wgmma.fence",
     "tensormap.replace.b32", "cvt.rn.satfinite.e4m3x2.f32", "bfe.b32", "prmt.b32.f5e", "popc.u32",
 ])  # fmt: skip
 def test_what_is_not_known_is_an_error_that_names_it(opcode):

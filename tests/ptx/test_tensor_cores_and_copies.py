@@ -141,13 +141,18 @@ def test_ldmatrix_and_stmatrix_turn_rows_into_fragments(count, trans):
     stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 [%r8], {{{words}}};
     bar.sync 0; {back}
     """
-    launch(kernel(body, 3, inside=".shared .align 16 .b8 tile[2048];"), [x, y, z])
+    text = kernel(body, 3, inside=".shared .align 16 .b8 tile[2048];")
+    counts = launch(text, [x, y, z], counting=True)
     m = x.reshape(count, 8, 8)
     m = m.transpose(0, 2, 1) if trans else m
     expected = m.reshape(count, 64).copy().view(np.uint32).reshape(count, 32)
 
     np.testing.assert_array_equal(y, expected)
     np.testing.assert_array_equal(z, x)
+    for kind in ("load", "store"):  # by words, and the matrices at once
+        found = counts.accesses("shared", kind)
+        assert (found.requests, found.wavefronts) == (count + 1, 2 * count)
+        assert (found.asked, found.conflicts) == (256 * count, 0)
 
 
 COPY = """

@@ -155,7 +155,7 @@ def asked(space, addresses, nbytes):
     of = executor(f"{WIDTH[nbytes].format(space)} R8, [R0]")
     m = of.machine
     m.registers[0], m.known[0:2] = addresses, True
-    found = Requests("shared" if space == "S" else "global", False, nbytes)
+    found = Requests("shared" if space == "S" else "global", "ld", nbytes)
     count(m, of.instructions[0], m.live, found)
     return found
 
@@ -163,6 +163,18 @@ def asked(space, addresses, nbytes):
 @pytest.mark.parametrize(("addresses", "nbytes", "waves"), SHARED)
 def test_wavefronts_of_shared_memory(addresses, nbytes, waves):
     assert asked("S", addresses, nbytes).wavefronts == waves
+
+
+@pytest.mark.parametrize(("text", "waves"), [
+    ("LDSM.16.M88.4 R8, [R0]", 4), ("LDSM.16.MT88.2 R8, [R0]", 2), ("STSM.16.M88 [R0], R8", 1),
+])  # fmt: skip
+def test_eight_lanes_name_the_rows_of_a_matrix(text, waves):
+    of = executor(text)
+    of.machine.registers[0], of.machine.known[0:2] = 16 * LANES, True
+    of._block(0, of.machine.live.copy())
+    (found,) = of.requests.values()
+
+    assert (found.wavefronts, found.least, found.bytes) == (waves, waves, 128 * waves)
 
 
 @pytest.mark.parametrize(("addresses", "nbytes", "sectors"), GLOBAL)

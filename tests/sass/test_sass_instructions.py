@@ -50,6 +50,10 @@ REGISTERS = [
     ("SHF.R.U64 R0, R1, 0x5, R3", low(PAIR >> S(5))),
     ("SHF.R.U32.HI R0, RZ, 0x7, R1", A >> np.uint32(7)),
     ("SHF.R.S32.HI R0, RZ, 0x1f, R1", low(s64(A) >> 31)),
+    ("SHF.L.U32.HI R0, R1, 0x28, R3", A),
+    ("SHF.R.U32 R0, R1, 0x28, R3", C),
+    ("SHF.L.W.U32.HI R0, R1, 0x28, R3", high(PAIR << S(8))),
+    ("SHF.R.U64 R0, R1, 0x28, R3", low(PAIR >> S(40))),
     ("LOP3.LUT R0, R1, R2, R3, 0x96, !PT", A ^ B ^ C),
     ("LOP3.LUT R0, R1, 0xff, RZ, 0xc0, !PT", A & np.uint32(255)),
     ("LOP3.LUT R0, RZ, R1, RZ, 0x33, !PT", ~A),
@@ -66,6 +70,7 @@ REGISTERS = [
     ("VOTE.ANY R0, PT, P0", np.full(32, sum(1 << n for n in range(32) if P[n]), np.uint32)),
     ("SHFL.IDX PT, R0, R1, 0x3, 0x1f", np.full(32, A[3])),
     ("P2R R0, PR, RZ, 0x1", P.astype(np.uint32)),
+    ("P2R R0, PR, R1, 0x1", A & ~np.uint32(1) | P),
     ("S2R R0, SR_LANEID", np.arange(32, dtype=np.uint32)),
 ]  # fmt: skip
 PREDICATES = [
@@ -79,6 +84,10 @@ PREDICATES = [
     ("PLOP3.LUT P1, PT, P0, PT, PT, 0x8, 0x0", ~P),
     ("PLOP3.LUT P1, PT, P0, PT, PT, 0x80, 0x8", P),
     ("R2P PR, R1, 0x2", A & 2 > 0),
+    ("VOTE.EQ P1, P0", np.zeros(32, bool)),
+    ("VOTE.EQ P1, PT", np.ones(32, bool)),
+    ("VOTE.EQ P1, !PT", np.ones(32, bool)),
+    ("VOTE.ALL P1, P0", np.zeros(32, bool)),
 ]
 
 

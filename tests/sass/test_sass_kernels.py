@@ -132,6 +132,73 @@ extern "C" __global__ void gather(const float* x, const int* at, float* y) {
 """
 
 
+ATOMICS = r"""
+extern "C" __global__ void turns(float* y) {
+    __shared__ int n;
+    if (threadIdx.x == 0) n = 0;
+    __syncthreads();
+    if (threadIdx.x < 5) atomicAdd(&n, 1);
+    __syncthreads();
+    float v = y[threadIdx.x];
+    int m = n;
+    #pragma unroll 1
+    for (int i = 0; i < m; ++i) v = v * v + 1.0f;
+    y[threadIdx.x] = v;
+}
+extern "C" __global__ void any(float* y, int trips) {
+    float v = y[threadIdx.x];
+    #pragma unroll 1
+    for (int i = 0; __any_sync(~0u, i < trips * (threadIdx.x % 32 + 1)); ++i) v *= v;
+    y[threadIdx.x] = v;
+}
+extern "C" __global__ void add(double* y, float* z) {
+    __shared__ int n[64];
+    atomicAdd(y + threadIdx.x, 1.0);
+    z[threadIdx.x] = atomicAdd(z + 64, 2.0f);
+    z[threadIdx.x + 64] = atomicExch(n + threadIdx.x, 3);
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_an_atomic_leaves_in_shared_memory_is_not_guessed(target):
+    (kernel,) = ow.profile_source(ATOMICS, "turns", 1, 64, [f32(64)], target=target).kernels
+    (loop,) = (n for n, text in enumerate(ATOMICS.splitlines(), 1) if "v * v" in text)
+
+    assert [(one.line, one.warps) for one in kernel.skipped] == [(loop, 2)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_loop_ends_when_no_lane_of_the_warp_goes_on(target):
+    (line,) = (n for n, text in enumerate(ATOMICS.splitlines(), 1) if "__any_sync" in text)
+    found = [
+        ow.profile_source(ATOMICS, "any", 1, 64, [f32(64), trips], target=target).kernels[0]
+        for trips in (0, 1, 2)
+    ]
+    none, once, twice = (kernel.lines[line].get("fma", 0) for kernel in found)
+
+    assert (once - none) % 64 == 0 < once - none  # 32 turns of two warps
+    assert twice - once == once - none
+    assert not any(kernel.skipped for kernel in found)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_atomics_are_neither_loads_nor_stores(target):
+    (kernel,) = ow.profile_source(
+        ATOMICS, "add", 1, 64, [np.zeros(64), f32(200)], target=target
+    ).kernels
+    named = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
+    found = {
+        op: [kernel.counters[named.format(what, op)] for what in ("requests", "sectors")]
+        + [kernel.counters[f"opweave__bytes_asked_mem_global_op_{op}.sum"]]
+        for op in ("ld", "st", "atom", "red")
+    }
+
+    assert found == {"ld": [0, 0, 0], "st": [4, 16, 512], "atom": [2, 2, 256], "red": [2, 16, 512]}
+    assert kernel.counters[WAVES] == 0
+    assert kernel.counters[WAVES.replace("op_ld", "op_atom")] == 2
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_loop_runs_its_trips(target):
     (line,) = (n for n, text in enumerate(SOURCE.splitlines(), 1) if "trips; ++i" in text)
