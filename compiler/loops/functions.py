@@ -171,6 +171,8 @@ def _float(self: Statements, x: Held) -> Held:
 def _int(self: Statements, x: Held) -> Held:
     if isinstance(x, Number) and x.type is int:
         return x
+    if isinstance(x, Number) and x.type in (float, dtypes.F32, dtypes.F64):
+        return self.numbers.truncated(x)
     if not isinstance(x, Number) or not x.is_integer or x.high > (1 << 63) - 1:
         raise NoLoopError("int of what is no integer")
     name = self.text.named("int64", f"(int64){x.text}")

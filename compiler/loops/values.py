@@ -115,7 +115,7 @@ class Number:
 
     @property
     def is_integer(self) -> bool:
-        return self.type is int or self.type is bool or getattr(self.type, "kind", "") in "iu"
+        return self.type in (int, bool) or getattr(self.type, "kind", "") in ("i", "u")
 
     @property
     def c_type(self) -> str:
