@@ -173,7 +173,7 @@ def _int(self: Statements, x: Held) -> Held:
         return x
     if isinstance(x, Number) and x.type in (float, dtypes.F32, dtypes.F64):
         return self.numbers.truncated(x)
-    if not isinstance(x, Number) or not x.is_integer or x.high > (1 << 63) - 1:
+    if not isinstance(x, Number) or not (x.is_integer or x.type is BOOL) or x.high > MOST:
         raise NoLoopError("int of what is no integer")
     name = self.text.named("int64", f"(int64){x.text}")
     return Number(int, name, Size.of(name), x.low, x.high)

@@ -174,7 +174,7 @@ def endless_numbers(x, least):
 def integers_of_floats(x, f):
     for i in range(len(x)):
         k = int(f * i)
-        x[i] = k + int(x[i] * 9)
+        x[i] = k + int(x[i] * 9) + int(x[i] > 0) + int(i > 1)
     return k
 
 
