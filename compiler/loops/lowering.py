@@ -145,7 +145,7 @@ class Lowering(LoopCalls):
         return found
 
     def _number_left(self, name: str, number: Number) -> Result:
-        if getattr(number.type, "itemsize", 0) > 8 or getattr(number.type, "round", ""):
+        if not number.is_word:
             raise NoLoopError(f"{name}, whose type a loop does not return")
         words = (number.text, number.maybe) if number.maybe else (number.text,)
         return Result(name, number.type, words)

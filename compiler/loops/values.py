@@ -118,6 +118,11 @@ class Number:
         return self.type in (int, bool) or getattr(self.type, "kind", "") in ("i", "u")
 
     @property
+    def is_word(self) -> bool:
+        """Whether calls may give and get it, as a word of 64 bits."""
+        return isinstance(self.type, type) or (self.type.itemsize <= 8 and not self.type.round)
+
+    @property
     def c_type(self) -> str:
         return self.type.register if isinstance(self.type, DType) else C_TYPES[self.type]
 
