@@ -85,7 +85,7 @@ def _augmented(self: Statements, node: ast.AugAssign) -> None:
     target = self.target(node.target)
     held = self.loaded(target)
     if isinstance(held, Elements) and self.has_effects(node.value):
-        held = self.apart(held)
+        raise NoLoopError("an index array beside a call that may change it")
     self.put(target, self.binary(type(node.op), held, self.value(node.value)))
 
 

@@ -85,6 +85,15 @@ def effects_between_pick_and_store(x, places):
         x[places] += bump(x)
 
 
+def effects_on_a_mask(x, m):
+    def turned(v):
+        m[:2] = ~m[:2]
+        return v
+
+    for k in range(3):
+        x[m] += turned(k + 1)
+
+
 def effects_between_sources(x):
     total = 0.0
     for a, b in zip(x * 2, bumped(x), strict=False):
@@ -211,6 +220,7 @@ CASES = {
     effects_between_pick_and_store: [
         (row(3), np.array([0, 1, 0])), (row(3), np.array([True, True, False])),
     ],
+    effects_on_a_mask: [(row(3), np.array([True, False, True]))],
     effects_between_sources: [(row(3),)],
     effects_between_bound_and_source: [(row(5),)],
     effects_between_unpacked_sources: [(row(4),)],
@@ -237,6 +247,7 @@ CASES = {
     endless_numbers: [(row(2), (float("inf"), float("nan")))],
 }  # fmt: skip
 LEFT = {
+    effects_between_pick_and_store, effects_on_a_mask,
     changed_number_of_the_same_name, array_of_the_same_name, effects_between_bound_and_source,
     effects_between_unpacked_sources, argument_given_twice, argument_by_place_alone,
     order_of_picked, order_of_picked_rows, range_of_a_float, slice_by_a_float, index_of_a_float,
