@@ -135,8 +135,8 @@ def _breaks(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
-def _set(name: str, number: int) -> ast.stmt:
-    return ast.Assign([ast.Name(name, ast.Store())], ast.Constant(number))
+def _set(name: str, value: int | None) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))
 
 
 def _is(name: str, number: int, body: list[ast.stmt], orelse: Sequence[ast.stmt] = ()) -> ast.stmt:
@@ -144,13 +144,16 @@ def _is(name: str, number: int, body: list[ast.stmt], orelse: Sequence[ast.stmt]
     return ast.If(asked, body, list(orelse))
 
 
-def given_before(node: Loop) -> list[ast.stmt]:
+def given_before(node: Loop) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """Take calls out of what a loop goes through: they run before it, whoever runs its rounds.
 
     What Python computes before such a call is taken out, too: the call may change it.
+
+    Returns:
+        The statements before the loop, and those behind it, which let go of what was computed.
     """
     if not isinstance(node, ast.For):
-        return []
+        return [], []
     sources: list[tuple[ast.expr, bool]] = []
 
     def noted(part: ast.expr, is_bound: bool) -> ast.expr:
@@ -160,6 +163,7 @@ def given_before(node: Loop) -> list[ast.stmt]:
     _with_sources(node.iter, noted)
     asked = {n for n, (part, is_bound) in enumerate(sources) if not is_bound and _calls(part)}
     found: list[ast.stmt] = []
+    left: list[ast.stmt] = []
     places = iter(range(len(sources)))
 
     def named(part: ast.expr, is_bound: bool) -> ast.expr:
@@ -170,10 +174,11 @@ def given_before(node: Loop) -> list[ast.stmt]:
         name = f"rows {node.lineno} {node.col_offset} {len(found)}"
         made = ast.Assign([ast.Name(name, ast.Store())], part)
         found.append(ast.fix_missing_locations(ast.copy_location(made, part)))
+        left.append(ast.fix_missing_locations(ast.copy_location(_set(name, None), part)))
         return ast.fix_missing_locations(ast.copy_location(ast.Name(name, ast.Load()), part))
 
     node.iter = _with_sources(node.iter, named)
-    return found
+    return found, left
 
 
 def _with_sources(

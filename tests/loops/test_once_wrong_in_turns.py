@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
 from opweave._loops.rolled import Rolled
 from opweave.opcodes.errors import OutOfRangeError
 from tests.loops.programs import row, square
-from tests.loops.test_loops_in_c import called, is_same
+from tests.loops.test_loops_in_c import called, is_same, run_in_c
 
 pytestmark = pytest.mark.host
 
@@ -281,3 +283,20 @@ def test_it_does_what_python_does(function):
 def test_an_integer_of_a_float_that_leaves_64_bits_is_an_error(large):
     with pytest.raises(OutOfRangeError):
         Rolled(integers_of_floats)(row(3), large)
+
+
+def goes_through_new_rows(n, noted):
+    def made():
+        rows = np.ones(n)
+        noted.append(weakref.ref(rows))
+        return rows
+
+    total = 0.0
+    for v in made():
+        total += v
+    return noted[0]() is None
+
+
+def test_what_a_loop_goes_through_is_let_go_of_behind_it():
+    assert goes_through_new_rows(3, [])
+    assert run_in_c(goes_through_new_rows, (3, []))[0]
