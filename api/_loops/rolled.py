@@ -219,14 +219,14 @@ class _Rewriter(ast.NodeTransformer):
     visit_Try = visit_TryStar = visit_With = visit_Lambda = visit_ClassDef = _untouched
 
     def _loop(self, node: ast.For | ast.While) -> Any:
-        given = given_before(node)
+        given, let_go = given_before(node)
         before, plain, after = plain_loop(node)
         self.depth += 1
         self.generic_visit(node)
         self.depth -= 1
         never = any(isinstance(n, NEVER) for n in ast.walk(plain))
         if never or self.elsewhere & stored_in(plain) or place_of(plain) in self.but:
-            return [*given, node]
+            return [*given, node, *let_go]
         own = _counted(plain)
         stored = sorted(stored_in(plain))
         read = {n: count - (0 if self.depth else own.get(n, 0)) for n, count in self.read.items()}
@@ -237,7 +237,8 @@ class _Rewriter(ast.NodeTransformer):
         kept |= shared_in(self.function.__code__)
         site = Site(self.function, plain, results, tuple(sorted(read_in(plain) | kept)))
         self.sites.append(site)
-        return given + before + _called(_constant_of(len(self.sites) - 1), node, results, after)
+        called = _called(_constant_of(len(self.sites) - 1), node, results, after)
+        return [*given, *before, *called, *let_go]
 
 
 def _globals_in(tree: ast.AST) -> set[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 # What says by which ``return`` a loop was left: names that no program has.
@@ -135,8 +135,8 @@ def _breaks(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
-def _set(name: str, number: int) -> ast.stmt:
-    return ast.Assign([ast.Name(name, ast.Store())], ast.Constant(number))
+def _set(name: str, value: int | None) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))
 
 
 def _is(name: str, number: int, body: list[ast.stmt], orelse: Sequence[ast.stmt] = ()) -> ast.stmt:
@@ -144,22 +144,57 @@ def _is(name: str, number: int, body: list[ast.stmt], orelse: Sequence[ast.stmt]
     return ast.If(asked, body, list(orelse))
 
 
-def given_before(node: Loop) -> list[ast.stmt]:
-    """Take calls out of what a loop goes through: they run before it, whoever runs its rounds."""
-    found: list[ast.stmt] = []
+def given_before(node: Loop) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """Take calls out of what a loop goes through: they run before it, whoever runs its rounds.
 
-    def named(part: ast.expr) -> ast.expr:
-        if isinstance(part, ast.Call) and getattr(part.func, "id", "") in WRAPPING:
-            part.args = [named(arg) for arg in part.args]
-            return part
-        is_range = isinstance(part, ast.Call) and getattr(part.func, "id", "") == "range"
-        if is_range or not any(isinstance(n, ast.Call) for n in ast.walk(part)):
+    What Python computes before such a call is taken out, too: the call may change it.
+
+    Returns:
+        The statements before the loop, and those behind it, which let go of what was computed.
+    """
+    if not isinstance(node, ast.For):
+        return [], []
+    sources: list[tuple[ast.expr, bool]] = []
+
+    def noted(part: ast.expr, is_bound: bool) -> ast.expr:
+        sources.append((part, is_bound))
+        return part
+
+    _with_sources(node.iter, noted)
+    asked = {n for n, (part, is_bound) in enumerate(sources) if not is_bound and _calls(part)}
+    found: list[ast.stmt] = []
+    left: list[ast.stmt] = []
+    places = iter(range(len(sources)))
+
+    def named(part: ast.expr, is_bound: bool) -> ast.expr:
+        place = next(places)
+        is_fixed = isinstance(part, ast.Name | ast.Constant)
+        if place not in asked and (is_fixed or place > max(asked, default=-1)):
             return part
         name = f"rows {node.lineno} {node.col_offset} {len(found)}"
         made = ast.Assign([ast.Name(name, ast.Store())], part)
         found.append(ast.fix_missing_locations(ast.copy_location(made, part)))
+        left.append(ast.fix_missing_locations(ast.copy_location(_set(name, None), part)))
         return ast.fix_missing_locations(ast.copy_location(ast.Name(name, ast.Load()), part))
 
-    if isinstance(node, ast.For):
-        node.iter = named(node.iter)
-    return found
+    node.iter = _with_sources(node.iter, named)
+    return found, left
+
+
+def _with_sources(
+    part: ast.expr, visit: Callable[[ast.expr, bool], ast.expr], is_bound: bool = False
+) -> ast.expr:
+    """What a loop goes through, with its sources visited in order; bounds of ranges are some."""
+    if isinstance(part, ast.Starred):
+        part.value = _with_sources(part.value, visit, is_bound)
+        return part
+    name = getattr(part.func, "id", "") if isinstance(part, ast.Call) else ""
+    if is_bound or name not in ("range", *WRAPPING):
+        return visit(part, is_bound)
+    assert isinstance(part, ast.Call)
+    part.args = [_with_sources(arg, visit, name == "range") for arg in part.args]
+    return part
+
+
+def _calls(part: ast.expr) -> bool:
+    return any(isinstance(n, ast.Call) for n in ast.walk(part))

@@ -15,30 +15,36 @@ LONGEST_TUPLE = 64
 
 def exactly(values: Mapping[str, Any]) -> tuple[Any, ...]:
     """A key of calls that are served alike, found fast: more than ``kinds_of`` asks for."""
-    return tuple(map(_exact, values.values()))
+    return tuple(_exact(value, values) for value in values.values())
 
 
-def _exact(value: Any) -> Any:
+def _exact(value: Any, values: Mapping[str, Any]) -> Any:
     kind = type(value)
     if kind is np.ndarray:
         return value.dtype, value.shape, value.strides, value.flags.num
     if kind in BY_TYPE or isinstance(value, np.generic):
         return kind
-    return _other(value)
+    return _other(value, values)
 
 
-def _other(value: Any) -> Any:
+def _other(value: Any, values: Mapping[str, Any]) -> Any:
     """A key of what is no number and no array: a text, or which object it is.
 
     A function inside of another one is made anew at each call: its code says what it does.
     """
-    if type(value) is FunctionType and "<locals>" in value.__qualname__:
-        cells = tuple(_held(cell) for cell in value.__closure__ or ())
+    if is_made_anew(value):
+        free = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        cells = tuple(_held(name, cell, values) for name, cell in free)
         given = tuple(map(_constant, value.__defaults__ or ()))
         return FunctionType, value.__code__, id(value.__globals__), given, cells
     if type(value) is tuple and is_constant(value):
         return tuple, repr(value)
     return value if type(value) is str else id(value), type(value)
+
+
+def is_made_anew(value: Any) -> bool:
+    """Whether it is a function inside of another one."""
+    return type(value) is FunctionType and "<locals>" in value.__qualname__
 
 
 def is_constant(value: Any) -> bool:
@@ -48,15 +54,17 @@ def is_constant(value: Any) -> bool:
     return type(value) in BY_TYPE
 
 
-def _held(cell: CellType) -> Any:
+def _held(name: str, cell: CellType, values: Mapping[str, Any]) -> Any:
+    """A key of what a function has from around it: whether a name of the call holds it, too."""
     try:
-        return _constant(cell.cell_contents)
+        value = cell.cell_contents
     except ValueError:  # it is empty
         return None
+    return name if name in values and values[name] is value else _constant(value)
 
 
 def _constant(value: Any) -> Any:
-    """A key of what a function has from around it: of arrays, which it gets, the type alone."""
+    """A key of what a function has itself: of arrays, which it may not use, the type alone."""
     if type(value) in BY_TYPE:
         return type(value), repr(value)
     return type(value) if type(value) is np.ndarray else (id(value), type(value))
@@ -70,21 +78,24 @@ def kinds_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
     """
     extents: dict[int, int] = {1: -1}
     lists: dict[int, int] = {}
-    return tuple((name, _kind(value, extents, lists)) for name, value in values.items())
+    return tuple((n, _kind(v, values, extents, lists)) for n, v in values.items())
 
 
-def _kind(value: Any, extents: dict[int, int], lists: dict[int, int]) -> Any:
+def _kind(
+    value: Any, values: Mapping[str, Any], extents: dict[int, int], lists: dict[int, int]
+) -> Any:
     kind = type(value)
     if kind is np.ndarray:
         flags = value.flags
         equal = tuple(extents.setdefault(e, len(extents)) for e in value.shape)
         sides = () if flags.c_contiguous else tuple(s == value.itemsize for s in value.strides)
-        return value.dtype, equal, sides, is_served(value), flags.writeable
+        lies = is_served(value), is_row_by_row(value)
+        return value.dtype, equal, sides, lies, flags.writeable
     if kind in BY_TYPE or isinstance(value, np.generic):
         return kind
     if kind is list:  # which of the lists of a call it is
         return kind, lists.setdefault(id(value), len(lists))
-    return _other(value)
+    return _other(value, values)
 
 
 def is_served(value: np.ndarray[Any, Any]) -> bool:
@@ -95,6 +106,13 @@ def is_served(value: np.ndarray[Any, Any]) -> bool:
         return True
     is_whole = not any(s % value.itemsize for s in value.strides)
     return is_whole and not (value.flags.writeable and _overlaps_itself(value))
+
+
+def is_row_by_row(value: np.ndarray[Any, Any]) -> bool:
+    """Whether NumPy lays out what it computes of an array row by row."""
+    axes = zip(value.strides, value.shape, strict=True)
+    longer = [abs(stride) for stride, extent in axes if extent > 1]
+    return longer == sorted(longer, reverse=True)
 
 
 def _overlaps_itself(value: np.ndarray[Any, Any]) -> bool:

@@ -156,7 +156,7 @@ class Expressions(Picking):
             raise NoLoopError("a list of other than integers in an index")
         made = self.view_in(self.room(), I64, [Size.of(len(numbers))])
         for n, number in enumerate(numbers):
-            self.put_at(made, [str(n)], number.text)
+            self.put_at(made, [str(n)], f"(int64){number.text}")
         return made
 
     def _slice(self, node: ast.Slice) -> Slice:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.loops.applied import reads_of
 from opweave.compiler.loops.arithmetic import as_computed
 from opweave.compiler.loops.nodes import extent
 from opweave.compiler.loops.numbers import literal
@@ -170,7 +171,9 @@ def _float(self: Statements, x: Held) -> Held:
 def _int(self: Statements, x: Held) -> Held:
     if isinstance(x, Number) and x.type is int:
         return x
-    if not isinstance(x, Number) or not x.is_integer or x.high > (1 << 63) - 1:
+    if isinstance(x, Number) and x.type in (float, dtypes.F32, dtypes.F64):
+        return self.numbers.truncated(x)
+    if not isinstance(x, Number) or not (x.is_integer or x.type is BOOL) or x.high > MOST:
         raise NoLoopError("int of what is no integer")
     name = self.text.named("int64", f"(int64){x.text}")
     return Number(int, name, Size.of(name), x.low, x.high)
@@ -206,7 +209,7 @@ def _filled(value: float) -> Callable[..., Held]:
             raise NoLoopError("an array like a number")
         asked = getattr(dtype, "value", None)
         found = array.dtype if asked is None else of_numpy(asked)
-        return _full(self, array.sizes, value, found)
+        return replace(_full(self, array.sizes, value, found), reads=reads_of(array))  # lies as it
 
     return like
 
@@ -225,7 +228,9 @@ def _made(value: float) -> Callable[..., Held]:
     return make
 
 
-def _full(self: Statements, sizes: tuple[Size, ...], value: float, dtype: dtypes.DType) -> Held:
+def _full(
+    self: Statements, sizes: tuple[Size, ...], value: float, dtype: dtypes.DType
+) -> Elements:
     if not sizes:
         raise NoLoopError("an array without dimensions")
     text = self.converted(literal(value), dtype)

@@ -16,7 +16,7 @@ from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.functions import of_numpy
 from opweave.compiler.loops.lists import Appended
 from opweave.compiler.loops.numbers import literal
-from opweave.compiler.loops.values import Held, NumberType, Several, Size, Unchanging
+from opweave.compiler.loops.values import Held, Number, NumberType, Several, Size, Unchanging
 from opweave.opcodes.dtypes import ALL
 
 # Python's integers that a call gives may be so large.
@@ -214,7 +214,7 @@ def number_type(value: Any) -> NumberType | None:
         return int
     if isinstance(value, np.generic):
         found = of_numpy(value.dtype)
-        if found.itemsize > 8 or found.round:
+        if not Number(found, "").is_word:
             raise NoLoopError(f"a number of {found}")
         return found
     return None

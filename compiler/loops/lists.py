@@ -40,7 +40,7 @@ class Lists:
         """
         if not isinstance(value, Number) or value.maybe:
             raise NoLoopError("a list of other than numbers of one type")
-        if getattr(value.type, "itemsize", 0) > 8 or getattr(value.type, "round", ""):
+        if not value.is_word:
             raise NoLoopError(f"a list of {value.type_name}")
         found = self.appended.get(name)
         if found is None:

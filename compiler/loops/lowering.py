@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.captures.kinds import is_served
+from opweave.compiler.captures.kinds import is_made_anew, is_row_by_row, is_served
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
 from opweave.compiler.loops.applied import bounds_of, dense_strides
@@ -59,9 +59,9 @@ class Lowering(LoopCalls):
     ):
         """``known``: names of which an earlier lowering has found out, see ``AgainError``."""
         self.asked: dict[tuple[int, str], OutsideName] = {}
+        self.call, self.changed = LoopCall(values), set[str]()
         super().__init__(self.resolver(function), self._outside, self._require)
         self.known, self.locals = known, locals_of(function)
-        self.call = LoopCall(values)
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
         self.first: dict[str, Held] = {}
@@ -78,13 +78,13 @@ class Lowering(LoopCalls):
         Raises:
             NoLoopError: it has what loops do not compile.
         """
-        changed = stored_in(node)
+        self.changed = stored_in(node)
         for name, value in self.call.values.items():
-            self.first[name] = self.env[name] = self._given(name, value, name in changed)
+            self.first[name] = self.env[name] = self._given(name, value, name in self.changed)
         self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
         self.is_entered = True
         self.statements([node])
-        results = self._results([name for name in wanted if name in changed])
+        results = self._results([name for name in wanted if name in self.changed])
         text = rendered(
             "host/loop.cu.j2",
             name=FUNCTION,
@@ -145,7 +145,7 @@ class Lowering(LoopCalls):
         return found
 
     def _number_left(self, name: str, number: Number) -> Result:
-        if getattr(number.type, "itemsize", 0) > 8 or getattr(number.type, "round", ""):
+        if not number.is_word:
             raise NoLoopError(f"{name}, whose type a loop does not return")
         words = (number.text, number.maybe) if number.maybe else (number.text,)
         return Result(name, number.type, words)
@@ -164,7 +164,7 @@ class Lowering(LoopCalls):
 
     def _array_left(self, name: str, array: Strided) -> Result:
         """An array that the loop has made, if it is all of it."""
-        if array.base in self.unordered:
+        if self.may_be_turned(array.base):
             raise NoLoopError(f"{name}, which NumPy may lay out in another order")
         if array.pointer != array.base or array.strides != dense_strides(array.sizes):
             raise NoLoopError(f"{name}, a part of an array that the loop makes")
@@ -186,9 +186,8 @@ class Lowering(LoopCalls):
         number = number_type(value)
         if number is None:
             return Unchanging(value) if changes else constant(value)
-        c_type = Number(number, "").c_type
         wish = f"{name}_given" if changes else name
-        text = self._parameter(c_type, wish, "number", name, type=number)
+        text = self._parameter(Number(number, "").c_type, wish, "number", name, type=number)
         _, low, high = bounds_of(number)
         if number is int:
             low, high = -LARGEST_GIVEN, LARGEST_GIVEN
@@ -223,7 +222,8 @@ class Lowering(LoopCalls):
             else:
                 wish = f"{base}_s{axis}"
                 strides.append(self._parameter("int64", wish, "stride", name, axis=axis))
-        return Strided(base, dtype, base, sizes, tuple(strides), where, True, strides[-1] != "1")
+        turned = not is_row_by_row(value)
+        return Strided(base, dtype, base, sizes, tuple(strides), where, True, turned)
 
     def _extent(self, name: str, axis: int, extent: int) -> Size:
         known = set(self.call.extents)
@@ -249,9 +249,8 @@ class Lowering(LoopCalls):
         number = number_type(value)
         if number not in (bool, int, float):
             raise NoLoopError(f"{text}, which is no number that a loop computes with")
-        c_type = Number(number, "").c_type
         wish = f"p{sum(p.part == 'outside' for p in self.parameters)}"
-        self._parameter(c_type, wish, "outside", text, code=code, type=number)
+        self._parameter(Number(number, "").c_type, wish, "outside", text, code=code, type=number)
         return self._of_outside(self.parameters[-1], expression)
 
     def _of_outside(self, known: Parameter, expression: ast.expr) -> Number:
@@ -277,12 +276,15 @@ class Lowering(LoopCalls):
     def resolver(self, function: FunctionType) -> Callable[[str], Any]:
         for name in OWN:
             self._asked(function, name)
+        is_given = any(function is v for v in self.call.values.values() if is_made_anew(v))
 
         def resolve(name: str) -> Any:
-            held = self.first.get(name) if name in function.__code__.co_freevars else None
-            if held is not None and found_in(function, name) is self.call.values.get(name):
-                return held  # a name of the function with the loop, which does not change it
-            return self._asked(function, name)
+            is_own = is_given and name in function.__code__.co_freevars and name in self.first
+            if not is_own or found_in(function, name) is not self.call.values[name]:
+                return self._asked(function, name)
+            if name in self.changed:
+                raise NoLoopError(f"{name}, which a function has, too")  # perhaps by chance
+            return self.first[name]
 
         return resolve
 

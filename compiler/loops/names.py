@@ -40,7 +40,6 @@ class LoopNames(Expressions):
         copies: names that hold a copy of another one's array, with both arrays.
         said: their variables, with those that say which they are.
         held_by: the rooms of arrays that names hold.
-        unordered: arrays that NumPy may have laid out in another order.
     """
 
     def __init__(self, *args: Any):
@@ -51,7 +50,6 @@ class LoopNames(Expressions):
         self.copies: list[tuple[str, str, str]] = []
         self.said: dict[str, str] = {}
         self.held_by: dict[str, str] = {}
-        self.unordered: set[str] = set()
 
     def is_fixed(self, size: Size) -> bool:
         """True for a sum of what the call gives."""
@@ -171,8 +169,7 @@ class LoopNames(Expressions):
             sizes.append(size)
         self._write(writes)
         self.held_by[holder] = first
-        if any(r.is_turned or r.base in self.unordered for r in value.reads if r.rank > 1):
-            self.unordered.add(holder)
+        self.lies_as(holder, value)
         return Strided(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
 
     def assign(self, target: ast.expr, held: Held) -> None:

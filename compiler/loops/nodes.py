@@ -45,7 +45,7 @@ def _name(self: Expressions, node: ast.Name) -> Held:
     if node.id in self.locals:
         raise NoLoopError(f"{node.id}, which may be unbound, or of several types")
     found = self.resolve(node.id)
-    if isinstance(found, Strided | Number):
+    if isinstance(found, Held):
         return found  # of the function around
     return literal(found) if type(found) in (bool, int, float) else Unchanging(found)
 
@@ -165,7 +165,7 @@ def _item_at(self: Expressions, items: Sequence[Held], at: str) -> Held:
         raise NoLoopError("an item of a tuple of several kinds")
     c_type, table = numbers[0].c_type, self.text.fresh("table")
     texts = ", ".join(number.text for number in numbers)
-    self.text.add(f"static const {c_type} {table}[] = {{{texts}}};")
+    self.text.add(f"const {c_type} {table}[] = {{{texts}}};")
     name = self.text.named(c_type, f"{table}[{at}]")
     size = Size.of(name) if numbers[0].type is int else None
     low, high = min(n.low for n in numbers), max(n.high for n in numbers)

@@ -89,7 +89,7 @@ class Numbers:
     def binary(self, op: type[ast.operator], a: Number, b: Number) -> Number:
         """The result of an operator of Python."""
         if a.known is not None and b.known is not None:
-            return self._folded(BINARY[op][1], a.known, b.known)
+            return self.folded(BINARY[op][1], a.known, b.known)
         if a.outside is not None and b.outside is not None:
             return self.outside(ast.BinOp(a.outside, op(), b.outside))
         if a.type is not float and b.type is not float and op is not ast.Div:
@@ -132,6 +132,15 @@ class Numbers:
             return a
         return Number(float, f"(double){a.text}")
 
+    def truncated(self, a: Number) -> Number:
+        """``int(a)`` of a float; NaN, and one that 64 bits do not hold, is an error."""
+        if a.known is not None:
+            return self.folded(int, a.known)
+        value = self.text.named("double", f"(double){a.text}")
+        self.fault(f"{value} != {value}", "LOOP_NAN")
+        self.fault(f"!(fabs({value}) < 9223372036854775808.0)", "LOOP_OVERFLOW")
+        return self._named(f"(int64){value}", LEAST, MOST)
+
     def fault(self, condition: str, kind: str, *numbers: str) -> None:
         """Leave the loop with an error where a condition holds."""
         found = ", ".join([*numbers, "0", "0", "0"][:3])
@@ -142,9 +151,14 @@ class Numbers:
         if not b.known and not (b.is_integer and b.low > 0):
             self.fault(f"{b.text} == 0", "LOOP_ZERO_DIVISION", zero(op, kind))
 
-    def _folded(self, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Number:
+    def folded(self, function: Callable[..., Any], *known: Any) -> Number:
+        """What a function of known numbers gives.
+
+        Raises:
+            NoLoopError: it raises, or gives what no loop computes with.
+        """
         try:
-            return literal(function(a, b))
+            return literal(function(*known))
         except (ArithmeticError, ValueError, TypeError) as error:
             raise NoLoopError(f"it raises {type(error).__name__}") from None
 

@@ -123,8 +123,14 @@ class Picking(Products):
     def picked(self, found: Picked) -> Elements:
         """What is picked, as an array of its own."""
         rest = found.rest
+        rank = len(found.sizes)
         # no element is known to be where another array has it
-        read = replace(rest, strides=("picked",) * rest.rank, is_turned=len(found.sizes) > 1)
+        read = replace(
+            rest,
+            sizes=found.sizes,
+            strides=("picked",) * rank,
+            is_turned=found.axis > 0 or found.offsets.rank > 1 or rest.is_turned,
+        )
         return Elements(
             rest.dtype,
             found.sizes,
@@ -173,4 +179,4 @@ def _sum(view: Strided, axis: int, places: Sequence[str]) -> str:
     """How far places along some axes are from the first element."""
     strides = view.strides[axis : axis + len(places)]
     factors = along(places, ["" if s == "1" else s for s in strides])
-    return " + ".join(f for f in factors if f != "0") or "0"
+    return " + ".join(f for f in factors if f != "0") or "(int64)0"

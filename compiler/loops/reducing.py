@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
@@ -61,7 +62,8 @@ class Reducing(Storing):
             found = row._replace(place_of=self._along(operand, axis, keepdims, places))
             return self._joined(node, operand.dtype, found).text
 
-        return self._each_row(operand, axis, keepdims, node.result.dtype, element)
+        result = Elements(node.result.dtype, (), element, reads_of(operand))
+        return self._each_row(operand, axis, keepdims, result)
 
     def first_place(self, sign: str, operand: Array) -> Number:
         """The place of the first largest (``>``) or smallest element, or of the first NaN."""
@@ -80,7 +82,7 @@ class Reducing(Storing):
             place_of = self._along(operand, axis, keepdims, places)
             return self._first(sign, operand.dtype, row.length, place_of)
 
-        return self._each_row(operand, axis, keepdims, I64, element)
+        return self._each_row(operand, axis, keepdims, Elements(I64, (), element))
 
     def _reduction(self, name: str, operand: Array, attrs: Any) -> Node:
         """A node of the operator: it says what is taken, and what a row gives."""
@@ -108,17 +110,11 @@ class Reducing(Storing):
         before, behind = places[:axis], places[axis + keepdims :]
         return lambda k: self.element(operand, [*before, k, *behind])
 
-    def _each_row(
-        self,
-        operand: Array,
-        axis: int,
-        keepdims: bool,
-        result: DType,
-        element: Callable[[Sequence[str]], str],
-    ) -> Strided:
+    def _each_row(self, operand: Array, axis: int, keepdims: bool, result: Elements) -> Strided:
+        """What each row gives, in memory; ``result``: the same, whatever its shape."""
         one = [Size.of(1)] * keepdims
         sizes = (*operand.sizes[:axis], *one, *operand.sizes[axis + 1 :])
-        made = self.apart(Elements(result, sizes, element, reads_of(operand)))
+        made = self.apart(replace(result, sizes=sizes))
         longer = [s.factor for s in operand.sizes if not s.is_one]
         self.text.add(f"LOOP_TICK({' * '.join(longer) or '1'});")
         return made

@@ -72,7 +72,7 @@ def _first(sign: str) -> Callable[..., Held]:
     return find
 
 
-def _whole(found: Number | Elements) -> Elements:
+def _as_elements(found: Number | Elements) -> Elements:
     assert isinstance(found, Elements)  # an operator of an array gives one
     return found
 
@@ -82,7 +82,7 @@ def _norm(self: Statements, x: Held) -> Held:
     array = as_computed(x)
     if isinstance(array, Number) or array.dtype not in (dtypes.F32, dtypes.F64):
         raise NoLoopError("norm of other than real arrays")
-    return self.apply("sqrt", self.reduced("sum", _whole(self.apply("square", array))))
+    return self.apply("sqrt", self.reduced("sum", _as_elements(self.apply("square", array))))
 
 
 def _count_nonzero(self: Statements, a: Held) -> Held:
@@ -90,8 +90,8 @@ def _count_nonzero(self: Statements, a: Held) -> Held:
     array = as_computed(a)
     if isinstance(array, Number) or array.dtype.is_complex:
         raise NoLoopError("count_nonzero of other than real arrays")
-    chosen = _whole(self.apply("cast", array, dtype="bool"))
-    found = self.reduced("sum", _whole(self.apply("cast", chosen, dtype="int64")))
+    chosen = _as_elements(self.apply("cast", array, dtype="bool"))
+    found = self.reduced("sum", _as_elements(self.apply("cast", chosen, dtype="int64")))
     counted: Any = np.count_nonzero(np.ones(1))
     if type(counted) is not int:
         return found

@@ -84,6 +84,8 @@ def _augmented(self: Statements, node: ast.AugAssign) -> None:
         raise NoLoopError("an assignment to an attribute")
     target = self.target(node.target)
     held = self.loaded(target)
+    if isinstance(held, Elements) and self.has_effects(node.value):
+        raise NoLoopError("an index array beside a call that may change it")
     self.put(target, self.binary(type(node.op), held, self.value(node.value)))
 
 

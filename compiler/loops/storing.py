@@ -22,11 +22,14 @@ class Storing(Applied):
 
     Attributes:
         temporary: names of arrays that hold what they do until their line runs again.
+        orders: of arrays that are made, those whose order NumPy lays them out in; "" for one
+            that does not lie row by row.
     """
 
     def __init__(self, text: Text, numbers: Numbers):
         super().__init__(text, numbers)
         self.temporary: set[str] = set()
+        self.orders: dict[str, set[str]] = {}
 
     def store(self, target: Strided, value: Computed) -> None:
         """Assign to the elements of an array; what is read is read before anything is written."""
@@ -119,7 +122,23 @@ class Storing(Applied):
             self.put_at(made, places, self.element(value, places))
 
         self.each(value.sizes, put)
+        self.lies_as(made.base, value)
         return made
+
+    def lies_as(self, made: str, value: Array) -> None:
+        """Note what decides in which order NumPy lays out an array of a value's elements."""
+        reads = reads_of(value) if value.rank > 1 else ()
+        bases = {"" if r.is_turned else r.base for r in reads if r.rank > 1}
+        self.orders.setdefault(made, set()).update(bases)
+
+    def may_be_turned(self, made: str) -> bool:
+        """Whether NumPy may have laid out an array in another order than row by row."""
+        found, left = {made}, [made]
+        while left:
+            more = self.orders.get(left.pop(), set()) - found
+            found |= more
+            left += more
+        return "" in found
 
     def copied(self, region: Strided) -> Elements:
         """The elements of a region, as an array that nobody else has."""

@@ -115,7 +115,12 @@ class Number:
 
     @property
     def is_integer(self) -> bool:
-        return self.type is int or self.type is bool or getattr(self.type, "kind", "") in "iu"
+        return self.type in (int, bool) or getattr(self.type, "kind", "") in ("i", "u")
+
+    @property
+    def is_word(self) -> bool:
+        """Whether calls may give and get it, as a word of 64 bits."""
+        return isinstance(self.type, type) or (self.type.itemsize <= 8 and not self.type.round)
 
     @property
     def c_type(self) -> str:

@@ -48,6 +48,7 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
         "of corresponding boolean axis is {2}",
     ),
     (IndexError, "tuple index out of range"),
+    (ValueError, "cannot convert float NaN to integer"),
 )
 
 
