@@ -16,7 +16,9 @@ from opweave.compiler.captures.kinds import exactly, kinds_of
 from opweave.compiler.captures.source import (
     NoLoopError,
     code_of,
+    globals_in,
     read_in,
+    reads_of,
     shared_in,
     stored_in,
     surely_stored_in,
@@ -110,14 +112,17 @@ class Site:
         known: dict[str, frozenset[str]] = {}
         try:
             while True:
+                lent = dict(values)
                 try:
-                    lowering = Lowering(self.function, values, known)
+                    lowering = Lowering(self.function, lent, known)
                     return HostLoop(lowering.lowered(self.node, self.results))
                 except AgainError as error:
                     names = known.get(error.what, frozenset())
                     if error.name in names:
                         raise
                     known[error.what] = names | {error.name}
+                finally:
+                    lent.clear()  # the parts of a lowering hold each other, and it
         except Exception as error:  # Python runs it, whatever is wrong
             self.left = f"{error}" if isinstance(error, OpweaveError) else repr(error)
             return None
@@ -198,9 +203,9 @@ class _Rewriter(ast.NodeTransformer):
         but: frozenset[Place],
     ):
         self.function, self.sites, self.but = function, sites, but
-        self.read = _counted(tree)
+        self.read = reads_of(tree)
         code = function.__code__
-        self.elsewhere = {*code.co_cellvars, *code.co_freevars, *_globals_in(tree)}
+        self.elsewhere = {*code.co_cellvars, *code.co_freevars, *globals_in(tree)}
         self.depth = 0  # of loops around
 
     def visit_For(self, node: ast.For) -> Any:
@@ -227,11 +232,11 @@ class _Rewriter(ast.NodeTransformer):
         never = any(isinstance(n, NEVER) for n in ast.walk(plain))
         if never or self.elsewhere & stored_in(plain) or place_of(plain) in self.but:
             return [*given, node, *let_go]
-        own = _counted(plain)
+        own = reads_of(plain)
         stored = sorted(stored_in(plain))
         read = {n: count - (0 if self.depth else own.get(n, 0)) for n, count in self.read.items()}
         # within another loop its own reads count, too: those of the next round
-        asked = {name for each in after for name in _counted(each)}
+        asked = {name for each in after for name in reads_of(each)}
         results = tuple(name for name in stored if read.get(name, 0) > 0 or name in asked)
         kept = {*results} - surely_stored_in(plain)  # which a call may leave as they are
         kept |= shared_in(self.function.__code__)
@@ -239,28 +244,6 @@ class _Rewriter(ast.NodeTransformer):
         self.sites.append(site)
         called = _called(_constant_of(len(self.sites) - 1), node, results, after)
         return [*given, *before, *called, *let_go]
-
-
-def _globals_in(tree: ast.AST) -> set[str]:
-    """The names that a function declares to be others'."""
-    found = (n.names for n in ast.walk(tree) if isinstance(n, ast.Global | ast.Nonlocal))
-    return {name for names in found for name in names}
-
-
-def _counted(node: ast.AST) -> dict[str, int]:
-    """How often each name is read."""
-    found: dict[str, int] = {}
-    for n in ast.walk(node):
-        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store):
-            found[n.id] = found.get(n.id, 0) + 1
-        elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
-            found[n.target.id] = found.get(n.target.id, 0) + 1
-    return found
-
-
-def _constant_of(number: int) -> str:
-    """A text that stands for a site until the code is made."""
-    return f"\0opweave's loop {number}"
 
 
 def _called(

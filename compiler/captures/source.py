@@ -176,5 +176,27 @@ def read_in(node: ast.AST) -> frozenset[str]:
     return frozenset({n.id for n in _names(node) if isinstance(n.ctx, ast.Load)} | added)
 
 
+def reads_of(node: ast.AST) -> dict[str, int]:
+    """How often each name is read."""
+    found: dict[str, int] = {}
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store):
+            found[n.id] = found.get(n.id, 0) + 1
+        elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+            found[n.target.id] = found.get(n.target.id, 0) + 1
+    return found
+
+
+def _constant_of(number: int) -> str:
+    """A text that stands for a site until the code is made."""
+    return f"\0opweave's loop {number}"
+
+
+def globals_in(tree: ast.AST) -> set[str]:
+    """The names that a function declares to be others'."""
+    found = (n.names for n in ast.walk(tree) if isinstance(n, ast.Global | ast.Nonlocal))
+    return {name for names in found for name in names}
+
+
 def _names(node: ast.AST) -> Iterator[ast.Name]:
     return (n for n in ast.walk(node) if isinstance(n, ast.Name))

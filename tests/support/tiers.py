@@ -1,6 +1,6 @@
 """Tiers: which tests run by default, and what of the others.
 
-A test function that the table of tests/support/slow.py names leaves the default tier, or leaves a
+A test function that a table of tests/support/slow/ names leaves the default tier, or leaves a
 part of its cases there.  ``--tier all`` runs everything, ``--tier slow`` what the default leaves
 out, ``--share 2/5`` the third of five shares of that.  A test named with ``::`` on the command
 line runs in any case.

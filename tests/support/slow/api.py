@@ -1,0 +1,30 @@
+"""What leaves the default tier of tests/api."""
+
+from tests.support.tiers import Slow, diagonal, every
+
+# fmt: off
+TABLE: dict[str, dict[str, Slow]] = {
+    "test_graphs.py": {
+        "test_a_number_reaches_the_kernel_as_it_is": every(2),
+        "test_every_mode_gives_numpys_result_each_time": diagonal("name", "mode", "fused", most=2),
+        "test_random_graphs_give_the_same_in_every_mode": every(12),
+    },
+    "test_pains.py": {
+        "test_it_is_right_and_fused": every(2),
+        "test_pytorch_168126_and_183761_fused_sixteen_bits_are_unfused_ones": every(2),
+    },
+    "test_pickled.py": {
+        "test_what_is_loaded_is_the_same_function": diagonal("way", "name", most=8),
+    },
+    "test_repeat.py": {
+        "test_it_is_the_step_so_many_times": diagonal("step", "args",
+            "n", most=7).also("no dimensions-69"),
+        "test_turns_of_a_kernel_are_steps": diagonal("toggles", "step", "args",
+            "target", most=12).also("{'BLOCK_K': 8}-<lambda>-args14-sm_80",
+            "{'USE_SHARED_MEMORY': 0}-<lambda>-args14-sm_75", "{}-<lambda>-args3-sm_75"),
+    },
+    "test_structural_templates.py": {
+        "test_op_codes_of_loads_and_stores_keep_the_bits": diagonal("function", "target"),
+    },
+}
+# fmt: on

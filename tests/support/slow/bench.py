@@ -1,0 +1,20 @@
+"""What leaves the default tier of tests/bench."""
+
+from tests.support.tiers import Slow, every, only, without
+
+# fmt: off
+TABLE: dict[str, dict[str, Slow]] = {
+    "test_experiments.py": {
+        "test_a_loops_bound_holds_for_numpy_and_not_for_another_argument": only("number", "0",
+            "2"),
+        "test_an_experiment_writes_a_file_that_reads": without("name", "compile", "functions",
+            "gallery", "graphs", "pixels", "transformer"),
+    },
+    "test_programs.py": {
+        "test_a_program_does_what_it_does_in_numpy": every(2),
+    },
+    "test_timing.py": {
+        "test_a_gpu_is_timed_by_events": only("name", "fusion", "overhead", "tiles"),
+    },
+}
+# fmt: on

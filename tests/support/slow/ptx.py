@@ -1,0 +1,27 @@
+"""What leaves the default tier of tests/ptx."""
+
+from tests.support.tiers import Slow, diagonal, only, some
+
+# fmt: off
+TABLE: dict[str, dict[str, Slow]] = {
+    "test_agreement.py": {
+        "test_every_variant_agrees_with_verify_mode": some("map f16-sm_80", "softmax 40-sm_80",
+            "norm small-sm_75", "product few rows-sm_90a", "transpose-sm_75", "scan 30-sm_80",
+            "julia-sm_90a", "pixels-sm_75"),
+        "test_no_schedule_changes_a_result": only("schedule", "1"),
+    },
+    "test_users_kernels.py": {
+        "test_a_kernel_gives_what_its_source_means": some("spin lock-1", "transpose through a tile-0",
+            "two stages of asynchronous copies-0"),
+    },
+    "test_operators_by_ptx.py": {
+        "test_operators_stay_within_their_bounds": some("float32-1-3", "float16-2-0", "int32-2-0"),
+    },
+    "test_float_instructions.py": {
+        "test_arithmetic_is_rounded_once": diagonal("name", "kind", "mode"),
+    },
+    "test_integer_instructions.py": {
+        "test_a_float_becomes_an_integer_within_its_range": diagonal("source", "made", "mode"),
+    },
+}
+# fmt: on
