@@ -246,6 +246,11 @@ class _Rewriter(ast.NodeTransformer):
         return [*given, *before, *called, *let_go]
 
 
+def _constant_of(number: int) -> str:
+    """A text that stands for a site until the code is made."""
+    return f"\0opweave's loop {number}"
+
+
 def _called(
     site: str, node: ast.stmt, results: Sequence[str], after: Sequence[ast.stmt]
 ) -> list[ast.stmt]:

@@ -187,11 +187,6 @@ def reads_of(node: ast.AST) -> dict[str, int]:
     return found
 
 
-def _constant_of(number: int) -> str:
-    """A text that stands for a site until the code is made."""
-    return f"\0opweave's loop {number}"
-
-
 def globals_in(tree: ast.AST) -> set[str]:
     """The names that a function declares to be others'."""
     found = (n.names for n in ast.walk(tree) if isinstance(n, ast.Global | ast.Nonlocal))
