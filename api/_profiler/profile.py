@@ -122,7 +122,7 @@ def profiled(
     latency = Latencies(
         device.memory_latency_cycles, device.shared_latency_cycles, device.other_latency_cycles
     )
-    flying = in_flight(made.listing.instructions, run.trace, latency)
+    flying = in_flight(made.listing.instructions, run.trace, latency, run.repeats)
     facts = facts_of(launch, made, run, held, flying, device)
     model = model_time(facts, device)
     found = _static(launch, made, held, shared) | counters(made.listing, run)

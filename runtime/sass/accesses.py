@@ -8,7 +8,8 @@ them.  Accesses of 8 and 16 bytes may take more, where hardware does not merge p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from opweave.runtime.sass.machine import U64, WARP, Array, SassMachine
 from opweave.runtime.sass.slices import matrices
 
 SECTOR, BANKS, WORD, ARRAY_SHIFT = 32, 32, 4, 36
+OWN = U64(2**48 - 1)  # a sector's own bits; those of its block lie above
 SPACES = {
     "LDG": "global", "STG": "global", "LD": "global", "ST": "global", "RED": "global",
     "REDG": "global", "ATOMG": "global", "ATOM": "global", "LDGSTS": "global",
@@ -56,6 +58,15 @@ class Requests:
     least: float = 0.0
     unknown: float = 0.0
     touched: list[Array] = field(default_factory=list)
+
+    def take(self) -> list[Array]:
+        """What was touched so far, to count from here on."""
+        found, self.touched = self.touched, []
+        return found
+
+    def copied(self) -> Requests:
+        """Another one of the same counts."""
+        return replace(self, touched=list(self.touched))
 
     @property
     def is_store(self) -> bool:
@@ -148,6 +159,22 @@ def _global(
         found.touched.append(np.unique(named))
         if len(found.touched) > 64:
             found.touched = [np.unique(np.concatenate(found.touched))]
+
+
+def touched(rows: Iterable[Requests]) -> Array:
+    """The sectors that were touched, each with its block in the upper bits, in order."""
+    parts = [part for r in rows for part in r.touched]
+    found: Array = np.unique(np.concatenate(parts)) if parts else np.zeros(0, U64)
+    return found
+
+
+def footprint(rows: Iterable[Requests]) -> dict[int, tuple[int, int]]:
+    """By array how many sectors were touched: each once a block, and each once."""
+    both, at = touched(rows), U64(ARRAY_SHIFT - 5)
+    once = np.unique(both & OWN)
+    by_block = dict(zip(*np.unique((both & OWN) >> at, return_counts=True), strict=True))
+    each = dict(zip(*np.unique(once >> at, return_counts=True), strict=True))
+    return {int(n): (int(by_block[n]), int(each[n])) for n in each}
 
 
 def _shared(rows: Array, mask: Array, weights: Array, found: Requests) -> None:

@@ -9,9 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from opweave.runtime.sass.accesses import ARRAY_SHIFT, SECTOR, Requests
+from opweave.runtime.sass.accesses import SECTOR, footprint
 from opweave.runtime.sass.execution import Execution
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import Listing
@@ -106,15 +104,10 @@ def counters(listing: Listing, run: Execution) -> dict[str, float]:
 
 def arrays_touched(run: Execution) -> dict[int, tuple[float, float]]:
     """By array: bytes of sectors, each once a block, and each once; scaled to all blocks."""
-    out: dict[int, tuple[float, float]] = {}
-    rows: list[Requests] = [r for r in run.requests.values() if r.touched]
-    if not rows:
-        return out
-    both = np.unique(np.concatenate([part for r in rows for part in r.touched]))
-    arrays = (both & np.uint64(2**48 - 1)) >> np.uint64(ARRAY_SHIFT - 5)
-    scale = run.blocks / run.sampled
-    for number in np.unique(arrays):
-        mine = both[arrays == number]
-        once = np.unique(mine & np.uint64(2**48 - 1))
-        out[int(number)] = len(mine) * SECTOR * scale, len(once) * SECTOR * scale
+    scale = SECTOR * run.blocks / run.sampled
+    found = footprint(run.requests.values())
+    out = {}
+    for array, (blocks, once) in found.items():
+        more = run.walked.get(array, (0.0, 0.0))
+        out[array] = (blocks + more[0]) * scale, (once + more[1]) * scale
     return out

@@ -9,7 +9,7 @@ named in the result.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,12 +19,14 @@ from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import LaunchError
 from opweave.runtime.sass import synchronising
 from opweave.runtime.sass.accesses import OPS, SPACES, Requests, count, width
+from opweave.runtime.sass.deciding import deciding
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import PT, UNIFORM, UPT, Listing, SassInstruction
 from opweave.runtime.sass.machine import RUNNING, WARP, Array, DeviceLaunch, SassMachine
 from opweave.runtime.sass.moves import SEMANTICS
 from opweave.runtime.sass.pipes import computes_data
-from opweave.runtime.sass.slices import PREDICATES, deciding, written
+from opweave.runtime.sass.slices import PREDICATES, written
+from opweave.runtime.sass.steady import SteadyLoops
 from opweave.runtime.sass.stored import StoredBytes, draw, is_ticket
 
 INTO_SHARED = ("STS", "ATOMS", "ATOM", "LDGSTS", "ST", "STSM")
@@ -63,6 +65,8 @@ class Execution:
         sampled, blocks: blocks that were executed, of all.
         in_order: blocks drew numbers from a counter, in the order of their own.
         trace: (number, whether any lane takes part) of what one warp executed, in order.
+        repeats, walked: parts of the trace that stand for more, and sectors of arrays that rounds
+            touched which were not executed, see ``steady.py``.
     """
 
     issued: tuple[float, ...]
@@ -73,6 +77,8 @@ class Execution:
     blocks: int
     in_order: bool = False
     trace: tuple[tuple[int, bool], ...] = ()
+    repeats: tuple[tuple[int, int, float], ...] = ()
+    walked: dict[int, tuple[float, float]] = field(default_factory=dict)
 
 
 def sample(launched: DeviceLaunch) -> tuple[Array, Array]:
@@ -102,13 +108,16 @@ class WarpExecutor:
         self.requests: dict[int, Requests] = {}
         self.skipped: dict[int, Skipped] = {}
         self.unknown: set[str] = set()
-        self.needed = deciding(self.instructions)
+        self.deciding = deciding(flow)
         # the first warp of a block in the middle, as the bulk of them does
         first = len(blocks) // 2 * launched.warps * WARP
         self.watched = slice(first, first + WARP)
         self.drawn: set[int] = set()
         self.counts = True  # no counter has been added to where nobody looked
         self.trace: list[tuple[int, bool]] = []
+        self.most_traced, self.steps = MOST_TRACED, 0
+        self.steady = SteadyLoops(self)
+        self.machine.is_asked = bool(self.steady.loops)
 
     def run(self) -> Execution:
         """Run until no lane lives.
@@ -116,32 +125,43 @@ class WarpExecutor:
         Raises:
             LaunchError: lanes wait for each other for ever, or a loop does not end.
         """
+        while (place := self.next()) is not None:
+            if not (place[0] in self.steady.loops and self.steady.arrive(*place)):
+                self.block(*place)
+        return self._result()
+
+    def next(self) -> tuple[int, Array] | None:
+        """The block that comes next and the lanes that stand before it; None if no lane lives."""
         m = self.machine
-        for _ in range(MOST_STEPS):
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise LaunchError(
+                f"profile: more than {MOST_STEPS} blocks of instructions are executed"
+            )
+        running = m.live & (m.waiting == RUNNING)
+        while not running.any():
+            if not m.live.any():
+                return None
+            if not synchronising.release(m):
+                raise LaunchError("profile: threads wait for each other for ever")
             running = m.live & (m.waiting == RUNNING)
-            if not running.any():
-                if not m.live.any():
-                    return self._result()
-                if not synchronising.release(m):
-                    raise LaunchError("profile: threads wait for each other for ever")
-                continue
-            leader = int(m.pc[running].min())
-            self._block(leader, running & (m.pc == leader))
-        raise LaunchError(f"profile: more than {MOST_STEPS} blocks of instructions are executed")
+        leader = int(m.pc[running].min())
+        return leader, running & (m.pc == leader)
 
     def _result(self) -> Execution:
         return Execution(
             tuple(self.issued), self.requests, tuple(self.skipped.values()),
             tuple(sorted(self.unknown)), len(self.machine.blocks), self.launched.blocks,
-            bool(self.drawn), tuple(self.trace),
+            bool(self.drawn), tuple(self.trace), tuple(self.steady.repeats),
+            self.steady.walked.sectors(self.requests.values()),
         )  # fmt: skip
 
-    def _block(self, leader: int, active: Array) -> None:
+    def block(self, leader: int, active: Array) -> None:
         """One basic block, in the lanes that stand before it."""
         m, end = self.machine, self.flow.ends[leader]
         weight = float(m.weights[m.warps(active)].sum())
         m.pc[active] = end
-        is_watched = bool(active[self.watched].any()) and len(self.trace) < MOST_TRACED
+        is_watched = bool(active[self.watched].any()) and len(self.trace) < self.most_traced
         for n in range(leader, end):
             self.issued[n] += weight
             if is_watched:
@@ -164,7 +184,7 @@ class WarpExecutor:
         if one.root in SPACES:
             return partial(self._memory, n, one)
         names = written(one)
-        if not self.needed.intersection(names):
+        if n not in self.deciding.rows:
             return None
         row = SEMANTICS.get(one.root)
         if row is None:
@@ -206,10 +226,10 @@ class WarpExecutor:
                 count(m, one, lanes, half)
         if maybe.any():
             self.requests[n].unknown += float(m.weights[m.warps(maybe)].sum())
-        if one.root == "STS" and self._keeps:
+        if one.root == "STS" and self.deciding.from_shared:
             self.shared.store(one, lanes)
             self.shared.forget(maybe)
-        elif one.root in INTO_SHARED and self._keeps:
+        elif one.root in INTO_SHARED and self.deciding.from_shared:
             self.shared.forget(lanes | maybe)
         if one.root == "LDS" and self.shared.holds and not maybe.any():
             self.shared.fetch(one, lanes)
@@ -222,12 +242,6 @@ class WarpExecutor:
     @cached_property
     def shared(self) -> StoredBytes:
         return StoredBytes(self.machine)
-
-    @cached_property
-    def _keeps(self) -> bool:
-        """Something that decides comes out of shared memory."""
-        loads = (one for one in self.instructions if one.root == "LDS")
-        return any(self.needed.intersection(written(one)) for one in loads)
 
     def guarded(self, one: SassInstruction, active: Array) -> tuple[Array, Array]:
         """The lanes whose guard holds, and those of which nobody knows."""

@@ -57,6 +57,12 @@ class Flow:
         after = (*self.leaders[1:], len(self.listing.instructions))
         return dict(zip(self.leaders, after, strict=True))
 
+    @cached_property
+    def returns(self) -> list[int]:
+        """Blocks behind calls."""
+        every = self.listing.instructions
+        return [b for b in self.leaders if b and every[b - 1].root == "CALL"]
+
     def successors(self, leader: int, *, calls: bool = False) -> list[int]:
         """Blocks that follow; those of a called function, too, where asked for."""
         last = self.ends[leader] - 1

@@ -41,14 +41,21 @@ class InFlight:
 
 
 def in_flight(
-    instructions: Sequence[SassInstruction], trace: Sequence[tuple[int, bool]], latency: Latencies
-) -> InFlight:
-    """Follow the trace of a warp."""
+    instructions: Sequence[SassInstruction], trace: Sequence[tuple[int, bool]],
+    latency: Latencies, repeats: Sequence[tuple[int, int, float]] = (),
+) -> InFlight:  # fmt: skip
+    """Follow the trace of a warp; parts of it that stand for more take so many times as long."""
+    again = {end: (length, times) for end, length, times in repeats}
+    begun: list[float] = []
     pending: list[list[SassInstruction]] = [[] for _ in range(BARRIERS)]
     ready = [0.0] * BARRIERS
     copies = Copies(latency)
     now, most, most_bytes = 0.0, 0, 0
-    for number, takes_part in trace:
+    for place, (number, takes_part) in enumerate(trace):
+        if place in again:
+            length, times = again[place]
+            now += (now - begun[place - length]) * times
+        begun.append(now)
         one = instructions[number]
         for barrier in range(BARRIERS):
             if one.control.waits >> barrier & 1:

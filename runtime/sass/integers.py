@@ -185,6 +185,7 @@ def _compare(m: SassMachine, one: SassInstruction, active: Array) -> None:
     is_unsigned = "U32" in one.modifiers
     x, y = ((np.asarray(v, U32) if is_unsigned else signed(v)) for v in (x, y))
     name = one.modifiers[0]
+    m.note(x, y, kx & ky, active)
     found, known = COMPARE[name](x, y), kx & ky
     if "EX" in one.modifiers:
         lower, is_known = m.predicate(rest[1])
@@ -228,6 +229,7 @@ def _minimum(m: SassMachine, one: SassInstruction, active: Array) -> None:
     truth, is_known = m.predicate(p)
     if "U32" not in one.modifiers:
         x, y = signed(x), signed(y)
+    m.note(x, y, known, active)
     found = np.where(truth, np.minimum(x, y), np.maximum(x, y))
     m.set(one.operands[0].index, found.astype(U32), known & is_known, active)
 

@@ -60,6 +60,7 @@ class SassMachine:
         pc: the number of each lane's next instruction.
         waiting: why a lane does not run; ``mask``: of those it waits for.
         weights: by warp, how many warps of the launch it stands for.
+        answers: of each comparison so far a hash, where somebody wants them (``is_asked``).
     """
 
     launched: DeviceLaunch
@@ -74,6 +75,8 @@ class SassMachine:
     live: Array = field(init=False)
     waiting: Array = field(init=False)
     mask: Array = field(init=False)
+    answers: list[int] = field(default_factory=list)
+    is_asked: bool = False
 
     def __post_init__(self) -> None:
         each = self.launched.warps * WARP
@@ -176,6 +179,13 @@ class SassMachine:
         if index not in (PT, UPT):
             np.copyto(self.predicates[index], value, where=active)
             np.copyto(self.sure[index], known, where=active)
+
+    def note(self, x: Any, y: Any, known: Any, active: Array) -> None:
+        """Keep what a comparison answers, and the sign bits, which turn where a number wraps."""
+        if self.is_asked:
+            lanes, top = active & known, 1 << 31
+            truths = x < y, x > y, x & top != 0, y & top != 0
+            self.answers.append(hash(tuple(np.packbits(lanes & t).tobytes() for t in truths)))
 
     def forget(self, names: Sequence[int], active: Array, predicates: int) -> None:
         """Registers and predicates (from a number on) whose values nobody knows any more."""

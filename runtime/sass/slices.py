@@ -1,8 +1,6 @@
-"""What an instruction reads and writes, and which ones decide about control and addresses."""
+"""What an instruction reads and writes."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from opweave.runtime.sass.listing import PT, RZ, UNIFORM, UPT, SassInstruction, SassOperand
 
@@ -17,6 +15,13 @@ MEMORY = ("LDG", "STG", "LDS", "STS", "LD", "ST", "ATOMG", "ATOMS", "ATOM", "RED
           "LDL", "STL", "LDGSTS", "LDSM", "STSM")  # fmt: skip
 # A register follows the predicates that they write.
 PREDICATE_FIRST = ("LOP3", "ULOP3", "SHFL", "ATOMG", "ATOMS", "ATOM", "LDG", "LD", "MATCH", "R2UR")
+IN_SHARED = ("LDS", "STS", "ATOMS", "LDSM", "STSM")
+# Each of their operands is one register.
+SINGLE = (
+    "IADD3 UIADD3 VIADD IADD UIADD UVIADD LEA ULEA SHF USHF LOP3 ULOP3 ISETP UISETP SEL USEL "
+    "IMNMX VIMNMX UIMNMX UVIMNMX VIADDMNMX MOV UMOV IABS UIABS PRMT UPRMT POPC UPOPC FLO UFLO "
+    "SHFL R2UR FADD FMUL FFMA FSETP FSEL FMNMX HADD2 HMUL2 HFMA2 HSETP2 HMNMX2 P2R R2P"
+).split()
 CONSTANTS = (RZ, UNIFORM + RZ)
 # Where a predicate is named: behind registers.
 PREDICATES = 1024
@@ -90,44 +95,29 @@ def written(one: SassInstruction) -> list[int]:
 
 
 def read(one: SassInstruction) -> list[int]:
-    """Registers and predicates that it reads, pairs as both."""
+    """Registers and predicates that it reads; of what may be a pair both."""
     found = [PREDICATES + one.guard.index] if one.guard else []
+    if one.root == "P2R":  # PR: all of them
+        found += [PREDICATES + n for n in range(PT)]
     count, _ = results(one)
-    for o in one.operands[count:]:
+    for place, o in enumerate(one.operands[count:]):
         if o.kind == "r":
-            found += [o.index, o.index + 1]
+            found.append(o.index)
+            if _is_pair(one, place, o):
+                found.append(o.index + 1)
         elif o.kind == "p":
             found.append(PREDICATES + o.index)
-        found += of_address(o)
+        found += of_address(one, o)
     return found
 
 
-def of_address(o: SassOperand) -> list[int]:
-    """Registers of an address."""
-    return [r for part in o.parts for r in (part.index, part.index + 1)]
+def _is_pair(one: SassInstruction, place: int, o: SassOperand) -> bool:
+    if one.root in ("IMAD", "UIMAD"):
+        return place == 2 and not {"WIDE", "HI"}.isdisjoint(one.modifiers)
+    return one.root not in SINGLE or "64" in o.suffixes
 
 
-def deciding(instructions: Iterable[SassInstruction]) -> set[int]:
-    """Registers and predicates that branches, guards and addresses may follow from.
-
-    It looks at names only, wherever they are written: more than needed, never less.
-    """
-    rows = [(written(one), read(one), one) for one in instructions]
-    needed: set[int] = set()
-    for _, reads, one in rows:
-        if one.root in CONTROL:
-            needed.update(reads)
-        elif one.root in MEMORY:
-            needed.update(r for o in one.operands for r in of_address(o))
-            if one.guard:
-                needed.add(PREDICATES + one.guard.index)
-    before, keeps = (-1, False), False
-    while before != (len(needed), keeps):
-        before = len(needed), keeps
-        for writes, reads, one in rows:
-            if needed.intersection(writes):
-                needed.update(reads)
-                keeps = keeps or one.root == "LDS"
-            elif keeps and one.root == "STS":
-                needed.update(reads)
-    return needed
+def of_address(one: SassInstruction, o: SassOperand) -> list[int]:
+    """Registers of an address; in shared memory it is no pair."""
+    each = 1 if one.root in IN_SHARED else 2
+    return [part.index + n for part in o.parts for n in range(each)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from opweave.runtime.sass.deciding import everything
 from opweave.runtime.sass.execution import WarpExecutor
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import Listing, instruction
@@ -29,12 +30,12 @@ def executor(text, *, block=32, grid=1, constants=None, counters=()):
 def computed(text, **registers):
     """What R0 holds after one instruction; None in lanes of which nobody knows."""
     machine_ = executor(text)
-    machine_.needed = set(range(2048))
+    machine_.deciding = everything(machine_.flow)
     m = machine_.machine
     for name, value in registers.items():
         rows, known = (m.predicates, m.sure) if name[0] == "P" else (m.registers, m.known)
         rows[int(name[1:])], known[int(name[1:])] = value, True
-    machine_._block(0, m.live.copy())
+    machine_.block(0, m.live.copy())
     return machine_
 
 

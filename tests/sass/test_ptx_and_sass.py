@@ -12,6 +12,7 @@ from opweave.runtime.ptx.memory import region_of
 from opweave.runtime.sass.accesses import address, width
 from opweave.runtime.sass.compiled import compiled
 from opweave.runtime.sass.cubins import constants
+from opweave.runtime.sass.deciding import everything
 from opweave.runtime.sass.execution import WarpExecutor
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.machine import DeviceLaunch
@@ -120,7 +121,10 @@ class Storing(WarpExecutor):
 
     def __init__(self, *given):
         super().__init__(*given)
-        self.needed, self.stored = set(range(2048)), np.zeros((len(INTEGERS), 32), np.uint32)
+        self.deciding, self.stored = (
+            everything(self.flow),
+            np.zeros((len(INTEGERS), 32), np.uint32),
+        )
 
     def _memory(self, n, one, active):
         if one.root == "STG":

@@ -171,7 +171,7 @@ def test_wavefronts_of_shared_memory(addresses, nbytes, waves):
 def test_eight_lanes_name_the_rows_of_a_matrix(text, waves):
     of = executor(text)
     of.machine.registers[0], of.machine.known[0:2] = 16 * LANES, True
-    of._block(0, of.machine.live.copy())
+    of.block(0, of.machine.live.copy())
     (found,) = of.requests.values()
 
     assert (found.wavefronts, found.least, found.bytes) == (waves, waves, 128 * waves)
