@@ -32,7 +32,7 @@ from opweave.runtime.sass.stored import StoredBytes, draw, is_ticket
 INTO_SHARED = ("STS", "ATOMS", "ATOM", "LDGSTS", "ST", "STSM")
 MOST_LANES = 4096
 MOST_STEPS = 2_000_000
-MOST_TRACED = 20_000
+MOST_TRACED = 200_000
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from opweave.opcodes.cached import cached_property
 from opweave.runtime.sass.flow import Flow
-from opweave.runtime.sass.listing import SassInstruction
+from opweave.runtime.sass.listing import SassInstruction, SassOperand
 from opweave.runtime.sass.moves import SEMANTICS
 from opweave.runtime.sass.slices import CONTROL, PREDICATES, read, written
 from opweave.runtime.sass.stored import is_ticket
@@ -79,28 +79,59 @@ class LoopBlocks:
         waiting = [self.header]
         while waiting:
             block = waiting.pop()
-            after = dict(entry[block])
+            passed = _Passed(dict(entry[block]))
             for n, one in enumerate(self._rows_of(block), block):
-                if not _is_steady(one, after):
+                if not _is_steady(one, passed.levels):
                     return False
-                _follow(one, after, n in computed)
+                passed.follow(one, n in computed)
             for b in self._following(block):
-                if b != self.header and _join(entry[b], after):
+                if b != self.header and _join(entry[b], self._along(passed, block, b)):
                     waiting.append(b)
         return True
+
+    def _along(self, passed: _Passed, block: int, following: int) -> dict[int, int]:
+        """The levels on the way to a block: a guard of the branch holds there, or does not."""
+        last = self.flow.ends[block] - 1
+        one = self.flow.listing.instructions[last]
+        if one.root != "BRA" or one.guard is None or following == last + 1:
+            return passed.levels
+        return passed.where(one.guard)
+
+
+class _Passed:
+    """What the instructions of a block make of the levels of names.
+
+    Attributes:
+        levels: by name.
+        guarded: by guard, of the names that were last written under it.
+    """
+
+    def __init__(self, levels: dict[int, int]):
+        self.levels = levels
+        self.guarded: dict[tuple[int, str], dict[int, int]] = {}
+
+    def follow(self, one: SassInstruction, is_computed: bool) -> None:
+        """One instruction more."""
+        level = _made(one, self.levels) if is_computed else STEADY
+        for name in written(one):
+            for rows in self.guarded.values():
+                rows.pop(name, None)
+            self.guarded.pop((name - PREDICATES, ""), None)
+            self.guarded.pop((name - PREDICATES, "!"), None)
+            if one.guard:
+                self.guarded.setdefault((one.guard.index, one.guard.sign), {})[name] = level
+                level = max(level, self.levels.get(name, STEADY))
+            self.levels[name] = level
+
+    def where(self, guard: SassOperand) -> dict[int, int]:
+        """The levels in lanes in which a guard holds."""
+        return self.levels | self.guarded.get((guard.index, guard.sign), {})
 
 
 def _is_steady(one: SassInstruction, levels: dict[int, int]) -> bool:
     """Whether an instruction goes the same way in each round."""
     names = read(one) if one.root in BRANCHING else _guard(one)
     return not any(levels.get(name, STEADY) for name in names)
-
-
-def _follow(one: SassInstruction, levels: dict[int, int], is_computed: bool) -> None:
-    """What one instruction makes of the levels of names."""
-    level = _made(one, levels) if is_computed else STEADY
-    for name in written(one):
-        levels[name] = max(level, levels.get(name, STEADY)) if one.guard else level
 
 
 def _join(into: dict[int, int], more: dict[int, int]) -> bool:
@@ -121,13 +152,13 @@ def _made(one: SassInstruction, levels: dict[int, int]) -> int:
         return BENT if level == BENT or of_truths else STEADY
     if level != GROWING:
         return level
-    a, b, *_ = (*(levels.get(o.index, STEADY) for o in one.operands[1:] if o.kind != "p"), 0, 0)
+    a, b, *more = (*(levels.get(o.index, STEADY) for o in one.operands[1:] if o.kind != "p"), 0, 0)
     if one.root in ("IMAD", "UIMAD"):
         is_even = not (a and b) and "HI" not in one.modifiers
     elif one.root in ("SHF", "USHF"):
         is_even = not b and "L" in one.modifiers
     elif one.root in ("LEA", "ULEA"):  # of HI the upper half of an address, with a carry
-        is_even = "HI" not in one.modifiers or "X" in one.modifiers
+        is_even = "HI" not in one.modifiers or "X" in one.modifiers or not (a or any(more))
     else:
         is_even = one.root in EVEN
     return GROWING if is_even else BENT

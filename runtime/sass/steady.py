@@ -126,7 +126,7 @@ class SteadyLoops:
         self, watched: Watched, group: int, lanes: Array, steps: Array, times: int
     ) -> None:
         """Run some of so many groups of rounds, and pass over the others."""
-        measured = min(MOST_MEASURED, times // 2)
+        measured = min(MOST_MEASURED, max(2, times // 4))
         start, counted, walks = len(self.e.trace), self._totals(), len(self.walked.walks)
         touched = {n: r.take() for n, r in self.e.requests.items()}
         self._runs(watched, group, lanes)
