@@ -58,7 +58,7 @@ class KernelProfile:
         model = self.model
         head = (
             f"model of {self.device} at {self.clock_mhz:g} MHz: {model.us:.3g} us, bound by "
-            f"{model.binds.name}, {100 * model.fraction:.0f} % of what its bytes allow; "
+            f"{model.binds.name}, {100 * model.fraction:.0f} % of the roof of its bytes; "
             "nothing was measured"
         )
         shown = [limit for limit in model.limits if limit.us > 0][:6]

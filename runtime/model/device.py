@@ -22,6 +22,7 @@ class DeviceModel:
     Attributes:
         clock_mhz: the one clock that all of the model is computed with.
         memory_gb_per_s: what a copy achieves, both ways counted.
+        read_gb_per_s: what is achieved where nothing is written.
         memory_latency_ns: of a load that misses all caches, under load.
         shared_latency_cycles, other_latency_cycles: of a load of shared memory, and of what else
             a barrier waits for (special functions, conversions).
@@ -29,6 +30,7 @@ class DeviceModel:
         launch_us: from one kernel of a graph to the next.
         issue_rate: instructions that a multiprocessor issues in a cycle, all warps.
         fma_rate and so on: warp instructions of a pipe in a cycle, a multiprocessor.
+        half_product_tflops: of products of float16 or bfloat16 matrices, sums in float32.
         shared_rate: wavefronts of shared memory in a cycle, a multiprocessor.
         warps, blocks, registers, shared_bytes: what a multiprocessor holds at most.
         shared_kept_bytes: what a block loses of shared memory to the system.
@@ -40,6 +42,7 @@ class DeviceModel:
     sms: int
     clock_mhz: float
     memory_gb_per_s: float
+    read_gb_per_s: float
     memory_latency_ns: float
     shared_latency_cycles: float
     other_latency_cycles: float
@@ -49,6 +52,7 @@ class DeviceModel:
     fma_rate: float
     alu_rate: float
     fp16_rate: float
+    half_product_tflops: float
     fp64_rate: float
     xu_rate: float
     lsu_rate: float
@@ -61,6 +65,23 @@ class DeviceModel:
     shared_bytes: int
     shared_kept_bytes: int
     shared_step_bytes: int
+
+    @property
+    def tensor_rate(self) -> float:
+        """Products of 16 x 8 x 16 in a cycle, a multiprocessor."""
+        each = 2 * 16 * 8 * 16
+        return self.half_product_tflops * 1e6 / (each * self.sms * self.clock_mhz)
+
+    @property
+    def single_tflops(self) -> float:
+        """Multiplications and additions of float32, without tensor cores."""
+        return 64 * self.fma_rate * self.sms * self.clock_mhz / 1e6
+
+    def transfer_us(self, moved: float, loaded: float) -> float:
+        """Microseconds for so many bytes, of which some are loaded; the others are stored."""
+        copied = min(moved, 2 * (moved - loaded))
+        rest = moved - copied
+        return copied / (self.memory_gb_per_s * 1000) + rest / (self.read_gb_per_s * 1000)
 
     @property
     def memory_latency_cycles(self) -> float:

@@ -21,7 +21,7 @@ RATES = {
 PIPE_NAMES = {
     "fma": "floating-point pipe (fma)", "alu": "integer pipe (alu)", "fp16": "half pipe (fp16)",
     "fp64": "double pipe (fp64)", "xu": "special functions (xu)", "lsu": "load and store (lsu)",
-    "uniform": "uniform pipe", "branch": "branches and barriers (cbu)",
+    "tensor": "tensor cores (tensor)", "uniform": "uniform pipe", "branch": "branches and barriers (cbu)",
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ class ModelTime:
         limits: the slowest first.
         waves: turns in which blocks fill the device; not a whole number for a part of one.
         busy_sms: multiprocessors that have a block.
-        fraction: time of the least bytes at the device's rate over ``us``.
+        fraction: of the roof: the launch and the least bytes at the rate of memory, over ``us``.
     """
 
     us: float
@@ -93,7 +93,8 @@ def memory(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
     sentence = (
         f"{facts.moved_bytes / 1e6:.4g} MB moved (the arrays have {facts.least_bytes / 1e6:.4g})"
     )
-    loading, moving = facts.loaded_bytes / flying, facts.moved_bytes / rate
+    moving = device.transfer_us(facts.moved_bytes, facts.loaded_bytes)
+    loading = facts.loaded_bytes / flying
     if loading > moving:
         return [Limit(
             "memory latency", loading,
@@ -110,7 +111,7 @@ def memory(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
         else "move fewer bytes: fuse with what produces or uses them, or a narrower dtype"
     )
     return [Limit("memory", moving,
-                  f"{sentence} at {device.memory_gb_per_s:g} GB/s", mend)]  # fmt: skip
+                  f"{sentence} at {facts.moved_bytes / max(moving, 1e-9) / 1000:.4g} GB/s", mend)]  # fmt: skip
 
 
 def sectors(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
@@ -197,5 +198,7 @@ def model_time(facts: LaunchFacts, device: DeviceModel) -> ModelTime:
     body = max(found[0].us * tail if found[0].name != "latency" else found[0].us,
                *(limit.us for limit in found[1:]), 0.0)  # fmt: skip
     total = device.launch_us + body
-    least = facts.least_bytes / (device.memory_gb_per_s * 1000)
-    return ModelTime(total, tuple(found), turns, _busy(facts, device), least / total)
+    share = facts.loaded_bytes / facts.moved_bytes if facts.moved_bytes else 0.0
+    least = device.transfer_us(facts.least_bytes, facts.least_bytes * share)
+    roof = device.launch_us + least
+    return ModelTime(total, tuple(found), turns, _busy(facts, device), roof / total)

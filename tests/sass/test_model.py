@@ -66,6 +66,7 @@ BINDS = [
     ({"wavefronts": (1e8, 1e7)}, "shared memory"),
     ({"sectors": (4e8, 1.3e7)}, "sectors"),
     ({"warp_cycles": 1e6}, "latency"),
+    ({"issued": {"tensor": 1e9}}, "tensor cores (tensor)"),
 ]
 
 
@@ -79,12 +80,24 @@ def test_the_largest_limit_binds_and_says_why(changes, name):
     assert found.binds.mend
 
 
-def test_the_rate_is_that_of_the_description():
-    found = bound()
+@pytest.mark.parametrize(
+    ("loaded", "us"),
+    [(4.3e8, 4.3e8 / 4650e3), (2.15e8, 100), (1e8, 100), (3.225e8, 50 + 2.15e8 / 4650e3)],
+)
+def test_the_rate_is_that_of_a_copy_and_beyond_of_reading(loaded, us):
+    found = bound(loaded_bytes=loaded)
 
-    assert found.binds.us == pytest.approx(4.3e8 / 4300e3)
+    assert found.binds.us == pytest.approx(us)
     assert found.waves == 4
     assert found.us == pytest.approx(found.binds.us + H200.launch_us)
+
+
+def test_tensor_cores_reach_the_rate_of_products():
+    # 8192^3, by products of 16 x 8 x 16
+    found = bound(issued={"tensor": 8192**3 / (16 * 8 * 16)})
+
+    assert found.binds.us == pytest.approx(2 * 8192**3 / 790e6)
+    assert H200.single_tflops == pytest.approx(59.3, rel=0.01)
 
 
 def test_littles_law():
