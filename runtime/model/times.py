@@ -17,11 +17,13 @@ WARP = 32
 RATES = {
     "fma": "fma_rate", "alu": "alu_rate", "fp16": "fp16_rate", "fp64": "fp64_rate",
     "xu": "xu_rate", "lsu": "lsu_rate", "uniform": "uniform_rate", "branch": "branch_rate",
+    "tensor": "tensor_rate",
 }  # fmt: skip
 PIPE_NAMES = {
     "fma": "floating-point pipe (fma)", "alu": "integer pipe (alu)", "fp16": "half pipe (fp16)",
     "fp64": "double pipe (fp64)", "xu": "special functions (xu)", "lsu": "load and store (lsu)",
-    "tensor": "tensor cores (tensor)", "uniform": "uniform pipe", "branch": "branches and barriers (cbu)",
+    "tensor": "tensor cores (tensor)", "uniform": "uniform pipe",
+    "branch": "branches and barriers (cbu)",
 }  # fmt: skip
 
 
@@ -110,8 +112,8 @@ def memory(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
         if wasted
         else "move fewer bytes: fuse with what produces or uses them, or a narrower dtype"
     )
-    return [Limit("memory", moving,
-                  f"{sentence} at {facts.moved_bytes / max(moving, 1e-9) / 1000:.4g} GB/s", mend)]  # fmt: skip
+    reached = facts.moved_bytes / max(moving, 1e-9) / 1000
+    return [Limit("memory", moving, f"{sentence} at {reached:.4g} GB/s", mend)]
 
 
 def sectors(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
