@@ -32,7 +32,7 @@ if _TYPE_CHECKING:
     from opweave._lists.oplist import kernel
     from opweave._lists.schedule import schedule
     from opweave._lists.structure import structural
-    from opweave._profiler.handwritten import profile_source
+    from opweave._profiler.handwritten import profile_cubin, profile_source
     from opweave._profiler.profile import profile
     from opweave._programs.program import Program
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
@@ -71,7 +71,7 @@ _LAZY = {
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "opcodes.defines": "toggle",
         "_sanitizer": "sanitize sanitize_source uninitialised",
-        "_profiler.profile": "profile", "_profiler.handwritten": "profile_source",
+        "_profiler.profile": "profile", "_profiler.handwritten": "profile_cubin profile_source",
         "opcodes.operators.own_reductions": "reduction scan",
         "opcodes.operators.own_products": "product",
     }.items()
@@ -80,13 +80,12 @@ _LAZY = {
 _LAZY_MODULES = ("bounds",)
 
 __all__ = [
-    "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds", "config",
-    "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
-    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "product", "profile",
-    "profile_source", "raw_kernel",
-    "reduction", "regime", "relu", "repeat", "rsqrt", "sanitize", "sanitize_source", "scan",
-    "schedule", "sigmoid", "silu", "softmax", "store", "structural", "tgamma", "toggle",
-    "uninitialised",
+    "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds",
+    "config", "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear",
+    "load", "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "product", "profile",
+    "profile_cubin", "profile_source", "raw_kernel", "reduction", "regime", "relu", "repeat",
+    "rsqrt", "sanitize", "sanitize_source", "scan", "schedule", "sigmoid", "silu", "softmax",
+    "store", "structural", "tgamma", "toggle", "uninitialised",
 ]  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from bench.report.document import PARTIAL, read, stored, write
 from bench.report.progress import Bar, report
 
 RESULTS = Path(__file__).parent / "results"
+MODEL = "model"
 BROKE_OFF, INTERRUPTED = "the experiment", 130
 
 
@@ -43,6 +44,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--against", metavar="VENV|COMMIT",
                       help="this build and another in turns, round by round; status 1 where a row "
                       "is slower, and stop")  # fmt: skip
+    made.add_argument("--hold", action="store_true", help="of model: status 1 where a row got "
+                      "worse than the stored one")  # fmt: skip
     made.add_argument(
         "--limit", type=ratio, help="of --against: how many times longer a row may take; default: "
         "by experiment"
@@ -91,6 +94,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status: 1 if a result of ours was refused or an experiment broke off."""
     made = parser()
     options = made.parse_args(arguments)
+    if options.experiments == [MODEL]:
+        return model_table(options)
     unknown = [name for name in options.experiments if name not in EXPERIMENTS]
     if unknown:
         made.error(f"unknown experiment {', '.join(unknown)}: expected {', '.join(EXPERIMENTS)}")
@@ -110,6 +115,13 @@ def main(arguments: list[str] | None = None) -> int:
         return measure(options)
     except (ValueError, OSError) as error:
         made.error(str(error))
+
+
+def model_table(options: argparse.Namespace) -> int:
+    """The standing table: kernels on described GPUs, counted and modelled without one."""
+    from bench.model.table import run
+
+    return run(options.results, quick=options.quick, hold=options.hold)
 
 
 def compare_results(options: argparse.Namespace, refuse: Callable[[str], Any]) -> int:

@@ -57,6 +57,7 @@ CHAPTERS: dict[str, dict[str, Any]] = {
                               "ow.uninitialised": ow.uninitialised,
                               "SanitizerReport": _sanitizer.SanitizerReport},
     "Profile": {"ow.profile": ow.profile, "ow.profile_source": ow.profile_source,
+                "ow.profile_cubin": ow.profile_cubin,
                 "ProfileReport": ProfileReport, "KernelProfile": KernelProfile},
     "Graphs": {"ow.Graph": ow.Graph, "Runner": Runner},
     "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda,

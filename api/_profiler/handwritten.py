@@ -13,8 +13,9 @@ from opweave._profiler.report import ProfileReport
 from opweave.compiler.ir.device import device_for
 from opweave.opcodes.errors import ArgumentError, CompileError
 from opweave.runtime.sass.accesses import ARRAY_SHIFT
-from opweave.runtime.sass.compiled import Compiled, compiled
+from opweave.runtime.sass.compiled import Compiled, compiled, disassembled
 
+ELF = b"\x7fELF"
 # A line of NVRTC's log, such as "default_program(1): error: identifier "y" is undefined".
 COMPLAINT = re.compile(r"^[^\n(]*\((\d+)\): (?:catastrophic )?error: (.*)$", re.MULTILINE)
 
@@ -52,6 +53,37 @@ def profile_source(
     return ProfileReport((profiled(launch, arch, device, made),))
 
 
+def profile_cubin(
+    cubin: bytes, kernel: str, grid: int | Sequence[int], block: int | Sequence[int],
+    args: Sequence[Any], shared_bytes: int = 0, target: str = "sm_90a", elements: int = 0,
+) -> ProfileReport:  # fmt: skip
+    """Count what a kernel of a compiled file does, such as Triton's, and model its time.
+
+    Args:
+        cubin: an ELF file as a CUDA compiler writes it, for ``target``.
+        kernel: name of the kernel in it.
+        grid, block, args, shared_bytes: as for ``ow.profile_source``; parameters of which the
+            kernel reads none may be left out at the end, and are zero.
+        target: the architecture of the file, or a device that has it.
+        elements: that sentences count by, 0 for none.
+
+    Raises:
+        ArgumentError: no ELF file, no such kernel in it, or arguments that do not fit.
+        LaunchError: the kernel does not end.
+    """
+    if cubin[:4] != ELF:
+        raise ArgumentError("profile: expected a cubin, which begins as an ELF file does")
+    arch = device_for(target).arch
+    made = disassembled(cubin, kernel)
+    sizes = [nbytes for _, nbytes in made.parameters.places[len(args) :]]
+    slots, arrays = _bound(made, kernel, args, len(sizes))
+    launch = ProfiledLaunch(
+        "", kernel, _three(grid), _three(block), shared_bytes,
+        [*slots, *map(bytes, sizes)], arrays, elements,
+    )  # fmt: skip
+    return ProfileReport((profiled(launch, arch, model_of(arch, target), made),))
+
+
 def _explained(error: CompileError, source: str) -> CompileError:
     """The complaint with the first line of the log that is one."""
     found = COMPLAINT.search(error.log)
@@ -61,9 +93,12 @@ def _explained(error: CompileError, source: str) -> CompileError:
     return CompileError(text, source=source, log=error.log)
 
 
-def _bound(made: Compiled, kernel: str, args: Sequence[Any]) -> tuple[list[bytes], dict[int, int]]:
+def _bound(
+    made: Compiled, kernel: str, args: Sequence[Any], left_out: int = 0
+) -> tuple[list[bytes], dict[int, int]]:
     """Arguments as bytes, arrays by number."""
-    places = made.parameters.places
+    every = made.parameters.places
+    places = every[: len(every) - left_out]
     if len(args) != len(places):
         raise ArgumentError(f"{kernel} takes {len(places)} arguments: found {len(args)}")
     slots: list[bytes] = []

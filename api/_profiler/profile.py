@@ -174,29 +174,39 @@ def facts_of(
         for pipe, count in issued.items()
         if count
     }
-    moved, least = _bytes(launch, run, device)
+    moved, loaded, least = _bytes(launch, run, held, device)
     far = [r for r in run.requests.values() if r.space == "global"]
     near = [r for r in run.requests.values() if r.space == "shared"]
     every = sum(r.sectors for r in far)
-    loaded = sum(r.sectors for r in far if not r.is_store) / every if every else 0.0
     return LaunchFacts(
         prod(launch.block), prod(launch.grid), launch.elements, issued, moved,
-        moved * loaded, least,
+        loaded, least,
         (sum(r.wavefronts for r in near), sum(r.least for r in near)),
         (every, sum(r.bytes for r in far) / SECTOR),
         flying.loads, flying.bytes, flying.cycles, held.blocks, held.limiter, heaviest,
     )  # fmt: skip
 
 
-def _bytes(launch: ProfiledLaunch, run: Execution, device: DeviceModel) -> tuple[float, float]:
-    """Bytes moved from and to the memory, and the least.
+def _bytes(
+    launch: ProfiledLaunch, run: Execution, held: Occupancy, device: DeviceModel
+) -> tuple[float, float, float]:
+    """Bytes moved from and to the memory, those of them that are loaded, and the least.
 
-    What several blocks read of an array is moved once where the cache holds all arrays, else once
-    a block: neighbours that share a line by chance of time are not known here.
+    Each array once, where the cache holds all of them.  Else once among the blocks that run at one
+    time; and once more where a block comes back to what it touched, and the cache does not hold
+    what all of these touch.
     """
-    touched = arrays_touched(run)
-    sizes = {n: min(once, launch.arrays.get(n) or once) for n, (_, once) in touched.items()}
+    together = min(prod(launch.grid), max(1, held.blocks) * device.sms)
+    launched = DeviceLaunch(launch.grid, launch.block, {})
+    found = arrays_touched(run, launched, together)
+    sizes = {n: min(t.once, launch.arrays.get(n) or t.once) for n, t in found.items()}
     least = float(sum(sizes.values()))
-    if least <= device.l2_bytes:
-        return least, least
-    return float(sum(max(sizes[n], each) for n, (each, _) in touched.items())), least
+    is_held = least <= device.l2_bytes
+    alive = sum(t.by_block for t in found.values()) * together / prod(launch.grid)
+    moved = {
+        n: sizes[n] if is_held else max(sizes[n], t.together)
+        + (t.again if alive > device.l2_bytes else 0.0)
+        for n, t in found.items()
+    }  # fmt: skip
+    loaded = sum(nbytes for n, nbytes in moved.items() if found[n].is_loaded)
+    return float(sum(moved.values())), float(loaded), least

@@ -168,9 +168,9 @@ def touched(rows: Iterable[Requests]) -> Array:
     return found
 
 
-def footprint(rows: Iterable[Requests]) -> dict[int, tuple[int, int]]:
+def footprint(both: Array) -> dict[int, tuple[int, int]]:
     """By array how many sectors were touched: each once a block, and each once."""
-    both, at = touched(rows), U64(ARRAY_SHIFT - 5)
+    at = U64(ARRAY_SHIFT - 5)
     once = np.unique(both & OWN)
     by_block = dict(zip(*np.unique((both & OWN) >> at, return_counts=True), strict=True))
     each = dict(zip(*np.unique(once >> at, return_counts=True), strict=True))

@@ -26,6 +26,7 @@ class Round:
         elsewhere: where other lanes are.
         totals: all that is counted.
         answers: of the comparisons since the last round.
+        shared: what is known of shared memory, as a hash.
     """
 
     lanes: Array
@@ -34,6 +35,7 @@ class Round:
     elsewhere: tuple[Array, Array, Array, Array]
     totals: Array
     answers: int
+    shared: int
 
 
 @dataclass
@@ -53,6 +55,11 @@ class Watched:
         return replace(self, noted=self.noted.copy())
 
 
+def hash_of(arrays: tuple[Array, ...] | None) -> int:
+    """One number for the contents of arrays."""
+    return hash(tuple(a.tobytes() for a in arrays or ()))
+
+
 def are_alike(noted: Sequence[Round], group: int) -> bool:
     """The last two groups of rounds did the same, and each carried number grew evenly."""
     if len(noted) < 2 * group + 1:
@@ -68,7 +75,8 @@ def are_alike(noted: Sequence[Round], group: int) -> bool:
 
 def _same_place(a: Round, b: Round) -> bool:
     """The same lanes begin both rounds, and all others are where they were."""
-    return np.array_equal(a.lanes, b.lanes) and all(map(np.array_equal, a.elsewhere, b.elsewhere))
+    is_same = np.array_equal(a.lanes, b.lanes) and a.shared == b.shared
+    return is_same and all(map(np.array_equal, a.elsewhere, b.elsewhere))
 
 
 def _grows_evenly(old: Round, middle: Round, new: Round) -> bool:

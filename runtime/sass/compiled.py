@@ -45,7 +45,16 @@ def compiled(source: str, name: str, arch: str, *, fast: bool = False) -> Compil
         NoCompilerError: NVRTC or the disassemblers are not installed.
     """
     options = nvrtc.options(fast=fast) | {"lineinfo": True}
-    cubin = nvrtc.compile_cuda(source, arch, options, TEMPLATES)
+    return disassembled(nvrtc.compile_cuda(source, arch, options, TEMPLATES), name)
+
+
+def disassembled(cubin: bytes, name: str) -> Compiled:
+    """A kernel of a cubin, whatever compiler made it.
+
+    Raises:
+        ArgumentError: it has no such kernel.
+        NoCompilerError: the disassemblers are not installed.
+    """
     symbol = _symbol(cubin, name)
     listing = parse(sass_with_bits(cubin), symbol)
     return Compiled(listing, resources(cubin, symbol), parameters(cubin, symbol), cubin)
@@ -60,5 +69,5 @@ def _symbol(cubin: bytes, name: str) -> str:
     found = [s for s in symbols if name in (s, plain_name(s))]
     if not found:
         names = ", ".join(sorted(map(plain_name, symbols))) or "none"
-        raise ArgumentError(f"the source has no kernel {name}: it has {names}")
+        raise ArgumentError(f"there is no kernel {name}: expected one of {names}")
     return found[0]

@@ -9,11 +9,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from opweave.runtime.sass.accesses import SECTOR, footprint
+import numpy as np
+
+from opweave.runtime.sass.accesses import SECTOR, footprint, touched
 from opweave.runtime.sass.execution import Execution
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import Listing
+from opweave.runtime.sass.machine import U64, DeviceLaunch
 from opweave.runtime.sass.pipes import OTHER, PIPES, pipe_of
+from opweave.runtime.sass.sampling import shared
 
 # Our pipes by the names of Nsight Compute's documentation, "Pipelines".
 METRICS = {
@@ -102,12 +106,39 @@ def counters(listing: Listing, run: Execution) -> dict[str, float]:
     return {name: float(round(value)) for name, value in found.items()}
 
 
-def arrays_touched(run: Execution) -> dict[int, tuple[float, float]]:
-    """By array: bytes of sectors, each once a block, and each once; scaled to all blocks."""
-    scale = SECTOR * run.blocks / run.sampled
-    found = footprint(run.requests.values())
-    out = {}
-    for array, (blocks, once) in found.items():
+@dataclass(frozen=True)
+class Touched:
+    """What a launch touches of one array, in bytes of whole sectors.
+
+    Attributes:
+        by_block: each once a block.
+        once: each once.
+        together: each once among the blocks that run at one time.
+        again: by blocks that come back to it in another loop.
+        is_loaded: threads wait for it.
+    """
+
+    by_block: float
+    once: float
+    together: float
+    again: float
+    is_loaded: bool
+
+
+def arrays_touched(run: Execution, launched: DeviceLaunch, together: int) -> dict[int, Touched]:
+    """By array, scaled to all blocks, of which so many run together."""
+    both = touched(run.requests.values())
+    assert run.sample is not None
+    shares = shared(both, run.sample.three, launched, together)
+    stands = np.flatnonzero(run.sample.weights > 0)
+    counted = footprint(both[np.isin((both >> U64(48)).astype(np.int64), stands)])
+    loaded = footprint(touched(r for r in run.requests.values() if not r.is_store))
+    scale, out = SECTOR * run.blocks / run.sampled, {}
+    for array, (blocks, once) in counted.items():
         more = run.walked.get(array, (0.0, 0.0))
-        out[array] = (blocks + more[0]) * scale, (once + more[1]) * scale
+        by_block = (blocks + more[0]) * scale
+        share, again = shares.get(array, 1.0), run.again.get(array, 0.0)
+        out[array] = Touched(
+            by_block, (once + more[1]) * scale, by_block * share, again * scale, array in loaded
+        )
     return out

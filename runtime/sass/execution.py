@@ -25,12 +25,12 @@ from opweave.runtime.sass.listing import PT, UNIFORM, UPT, Listing, SassInstruct
 from opweave.runtime.sass.machine import RUNNING, WARP, Array, DeviceLaunch, SassMachine
 from opweave.runtime.sass.moves import SEMANTICS
 from opweave.runtime.sass.pipes import computes_data
+from opweave.runtime.sass.sampling import Sample, sample
 from opweave.runtime.sass.slices import PREDICATES, written
 from opweave.runtime.sass.steady import SteadyLoops
 from opweave.runtime.sass.stored import StoredBytes, draw, is_ticket
 
 INTO_SHARED = ("STS", "ATOMS", "ATOM", "LDGSTS", "ST", "STSM")
-MOST_LANES = 4096
 MOST_STEPS = 2_000_000
 MOST_TRACED = 200_000
 
@@ -65,8 +65,11 @@ class Execution:
         sampled, blocks: blocks that were executed, of all.
         in_order: blocks drew numbers from a counter, in the order of their own.
         trace: (number, whether any lane takes part) of what one warp executed, in order.
-        repeats, walked: parts of the trace that stand for more, and sectors of arrays that rounds
-            touched which were not executed, see ``steady.py``.
+        repeats: parts of the trace that stand for more, see ``steady.py``.
+        walked, again: sectors of arrays that rounds touched which were not executed: those that no
+            other loop of the block has touched, and those that one has; by array, each once a
+            block and each once.
+        sample: the blocks that ran.
     """
 
     issued: tuple[float, ...]
@@ -79,21 +82,8 @@ class Execution:
     trace: tuple[tuple[int, bool], ...] = ()
     repeats: tuple[tuple[int, int, float], ...] = ()
     walked: dict[int, tuple[float, float]] = field(default_factory=dict)
-
-
-def sample(launched: DeviceLaunch) -> tuple[Array, Array]:
-    """Blocks to execute, evenly spread, and how many of the launch each stands for.
-
-    The last one stands for itself, because it may have less to do.
-    """
-    most = max(2, MOST_LANES // (launched.warps * WARP))
-    total = launched.blocks
-    if total <= most:
-        return np.arange(total), np.ones(total)
-    blocks = np.linspace(0, total - 1, most).round().astype(np.int64)
-    weights = np.full(most, (total - 1) / (most - 1))
-    weights[-1] = 1.0
-    return blocks, weights
+    again: dict[int, float] = field(default_factory=dict)
+    sample: Sample | None = None
 
 
 class WarpExecutor:
@@ -102,7 +92,8 @@ class WarpExecutor:
     def __init__(self, flow: Flow, launched: DeviceLaunch):
         self.flow, self.launched = flow, launched
         self.instructions = flow.listing.instructions
-        blocks, weights = sample(launched)
+        self.sample = sample(launched)
+        blocks, weights = self.sample.blocks, self.sample.weights
         self.machine = SassMachine(launched, blocks, np.repeat(weights, launched.warps))
         self.issued = [0.0] * len(self.instructions)
         self.requests: dict[int, Requests] = {}
@@ -148,12 +139,18 @@ class WarpExecutor:
         leader = int(m.pc[running].min())
         return leader, running & (m.pc == leader)
 
+    @property
+    def sampled(self) -> int:
+        """Blocks that stand for those of the launch."""
+        return int((self.sample.weights > 0).sum())
+
     def _result(self) -> Execution:
         return Execution(
             tuple(self.issued), self.requests, tuple(self.skipped.values()),
-            tuple(sorted(self.unknown)), len(self.machine.blocks), self.launched.blocks,
+            tuple(sorted(self.unknown)), self.sampled, self.launched.blocks,
             bool(self.drawn), tuple(self.trace), tuple(self.steady.repeats),
-            self.steady.walked.sectors(self.requests.values()),
+            self.steady.walked.sectors(self.requests.values()), self.steady.again(),
+            self.sample,
         )  # fmt: skip
 
     def block(self, leader: int, active: Array) -> None:

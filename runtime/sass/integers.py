@@ -146,6 +146,19 @@ def _shift(m: SassMachine, one: SassInstruction, active: Array) -> None:
     m.set(one.operands[0].index, part.astype(U32), kx & kn & ky, active)
 
 
+def _extend(m: SassMachine, one: SassInstruction, active: Array) -> None:
+    """SGXT: as many lower bits as the second operand says, with their sign; of U32 without."""
+    _, (a, n), _ = sources(one)
+    (x, kx), (bits, kn) = m.value(a), m.value(n)
+    most = np.minimum(np.asarray(bits, U32) & U32(31) if "W" in one.modifiers else bits, U32(32))
+    count = np.asarray(most).astype(U64)
+    kept = np.asarray(x, U32).astype(U64) & ((U64(1) << count) - U64(1))
+    if "U32" not in one.modifiers:
+        top = np.where(count > 0, kept >> (np.maximum(count, U64(1)) - U64(1)) & U64(1), U64(0))
+        kept = np.where(top, kept | ~((U64(1) << count) - U64(1)), kept)
+    m.set(one.operands[0].index, (kept & LOW).astype(U32), kx & kn, active)
+
+
 def table(lut: int, x: Any, y: Any, z: Any) -> Any:
     """A function of three bits, bit by bit, by its truth table."""
     found = x & ~x
@@ -238,7 +251,7 @@ INTEGERS: dict[str, Row] = {
     "IADD3": _add, "UIADD3": _add, "VIADD": _add, "IADD": _add, "UIADD": _add, "UVIADD": _add,
     "IMAD": _multiply, "UIMAD": _multiply,
     "LEA": _lea, "ULEA": _lea,
-    "SHF": _shift, "USHF": _shift,
+    "SHF": _shift, "USHF": _shift, "SGXT": _extend, "USGXT": _extend,
     "LOP3": _logic, "ULOP3": _logic,
     "ISETP": _compare, "UISETP": _compare,
     "PLOP3": _predicates, "UPLOP3": _predicates,

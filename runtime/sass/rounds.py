@@ -56,11 +56,6 @@ class LoopBlocks:
         """Blocks draw numbers from a counter in it, each time others."""
         return any(map(is_ticket, self.rows))
 
-    @cached_property
-    def uses_shared(self) -> bool:
-        """What it reads of shared memory, it may have stored in an earlier round."""
-        return any(one.root in ("LDS", "STS") for one in self.rows)
-
     def _rows_of(self, block: int) -> tuple[SassInstruction, ...]:
         return self.flow.listing.instructions[block : self.flow.ends[block]]
 
@@ -144,9 +139,11 @@ def _join(into: dict[int, int], more: dict[int, int]) -> bool:
 
 def _made(one: SassInstruction, levels: dict[int, int]) -> int:
     """How what it writes changes from round to round."""
+    level = max((levels.get(name, STEADY) for name in read(one)), default=STEADY)
+    if one.root == "LDS":  # what is stored there is the same in each round
+        return BENT if level else STEADY
     if one.root not in SEMANTICS:  # nobody computes it
         return STEADY
-    level = max((levels.get(name, STEADY) for name in read(one)), default=STEADY)
     if one.root in ASKING:
         of_truths = any(levels.get(n, STEADY) for n in read(one) if n >= PREDICATES)
         return BENT if level == BENT or of_truths else STEADY
@@ -166,6 +163,15 @@ def _made(one: SassInstruction, levels: dict[int, int]) -> int:
 
 def _guard(one: SassInstruction) -> list[int]:
     return [PREDICATES + one.guard.index] if one.guard else []
+
+
+def innermost(loops: Iterable[LoopBlocks], flow: Flow) -> dict[int, int]:
+    """By instruction within a loop the header of the smallest one."""
+    found: dict[int, int] = {}
+    for loop in sorted(loops, key=lambda loop: -len(loop.body)):
+        for block in loop.body:
+            found |= dict.fromkeys(range(block, flow.ends[block]), loop.header)
+    return found
 
 
 def loops_of(flow: Flow) -> dict[int, LoopBlocks]:

@@ -26,11 +26,12 @@ from opweave.runtime.sass.alike import (
     Watched,
     are_alike,
     are_close,
+    hash_of,
 )
 from opweave.runtime.sass.machine import Array
-from opweave.runtime.sass.rounds import LoopBlocks, loops_of
+from opweave.runtime.sass.rounds import LoopBlocks, innermost, loops_of
 from opweave.runtime.sass.slices import PREDICATES
-from opweave.runtime.sass.walked import Footprint, Walked
+from opweave.runtime.sass.walked import Footprint, Walked, comes_back
 
 LEAST_PASSED = 4
 MOST_MEASURED = 33  # groups of rounds: the bytes of 32 fill whole sectors
@@ -50,7 +51,8 @@ class SteadyLoops:
         self.e = executor
         self.walked = Walked()
         self.repeats: list[tuple[int, int, float]] = []
-        found = [loop for loop in loops_of(executor.flow).values() if not loop.draws]
+        self.every = loops_of(executor.flow)
+        found = [loop for loop in self.every.values() if not loop.draws]
         self.loops = {loop.header: Watched(loop) for loop in found}
 
     def arrive(self, header: int, lanes: Array) -> bool:
@@ -64,7 +66,7 @@ class SteadyLoops:
             if other.loop.body < watched.loop.body:
                 other.forget()
         watched.rounds += 1
-        if watched.rounds < watched.next_try - MOST_NOTED or self._follows_shared(watched.loop):
+        if watched.rounds < watched.next_try - MOST_NOTED:
             return False
         watched.noted.append(self._round(watched, lanes))
         if watched.rounds < watched.next_try:
@@ -77,9 +79,14 @@ class SteadyLoops:
             watched.forget()
         return moved
 
-    def _follows_shared(self, loop: LoopBlocks) -> bool:
-        """Rounds may read what others have left in shared memory, and it is known."""
-        return bool(self.e.deciding.from_shared and loop.uses_shared and self.e.shared.holds)
+    def again(self) -> dict[int, float]:
+        """By array the sectors, each once a block, to which a block comes back in another loop."""
+        loop_of = innermost(self.every.values(), self.e.flow)
+        return self.walked.again(comes_back(self.e.requests, loop_of))
+
+    def _shared(self) -> tuple[Any, Any] | None:
+        """What is known of shared memory, where anything follows from it."""
+        return self.e.shared.state() if self.e.deciding.from_shared else None
 
     def _round(self, watched: Watched, lanes: Array) -> Round:
         m, carried = self.e.machine, self._carried(watched.loop)
@@ -91,6 +98,7 @@ class SteadyLoops:
             lanes.copy(), (m.registers[registers], m.known[registers]),
             np.concatenate([m.predicates[truths] & m.sure[truths], m.sure[truths]]),
             (m.pc.copy(), m.waiting.copy(), m.live.copy(), m.mask.copy()), self._totals(), answers,
+            hash_of(self._shared()),
         )  # fmt: skip
 
     def _carried(self, loop: LoopBlocks) -> list[int]:
@@ -192,9 +200,7 @@ class SteadyLoops:
         self._shift(watched.loop, steps, times, lanes)
         asked: list[int] = []
         same = self._runs(watched, group, lanes, asked) and asked == answers
-        if self._follows_shared(watched.loop):
-            same = self.e.shared.holds = False
-            self.e.shared.known[:] = False
+        same = same and hash_of(self._shared()) == watched.noted[-1].shared
         if same:
             found, old, new = self._totals(), watched.noted[-1 - group], watched.noted[-1]
             same = len(found) == len(counted) and are_close(
@@ -253,6 +259,7 @@ class _Kept:
         self.names = [n for n in loop.written if n < PREDICATES]
         self.registers = m.registers[self.names], m.known[self.names]
         self.state = {name: getattr(m, name).copy() for name in STATE}
+        self.shared = steady._shared()
         self.answers, self.trace, self.repeats = len(m.answers), len(e.trace), len(steady.repeats)
         self.counts = (
             list(e.issued),
@@ -271,6 +278,8 @@ class _Kept:
         for name, value in self.state.items():
             getattr(m, name)[...] = value
         del m.answers[self.answers :], e.trace[self.trace :], steady.repeats[self.repeats :]
+        if e.deciding.from_shared:
+            e.shared.restore(self.shared)
         e.issued[:], e.requests, e.skipped = self.counts
         del steady.walked.walks[self.walks :]
         steady.loops |= self.inner

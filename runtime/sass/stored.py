@@ -23,11 +23,12 @@ class StoredBytes:
 
     Attributes:
         holds: something known has been stored.
+        used: bytes of a block up to the last one that was stored.
     """
 
     def __init__(self, machine: SassMachine):
         shape = len(machine.blocks), MOST_SHARED
-        self.holds = False
+        self.holds, self.used = False, 0
         self.machine = machine
         self.bytes, self.known = np.zeros(shape, np.uint8), np.zeros(shape, bool)
 
@@ -39,11 +40,28 @@ class StoredBytes:
         lanes = lanes & known & (where < MOST_SHARED - 16)
         at, block = where[lanes].astype(np.int64), m.block_of[lanes]
         source = one.operands[-1]
+        self.used = max(self.used, int(at.max(initial=0)) + width(one))
         for n in range(width(one)):
             row = source.index + n // 4 if source.index != 255 else 255
             self.bytes[block, at + n] = m.registers[row][lanes] >> U32(8 * (n % 4)) & U32(255)
             self.known[block, at + n] = m.known[row][lanes]
             self.holds |= bool(m.known[row][lanes].any())
+
+    def state(self) -> tuple[Array, Array] | None:
+        """A copy of all that is known; None if nothing is."""
+        if not self.holds:
+            return None
+        known = self.known[:, : self.used].copy()
+        return np.where(known, self.bytes[:, : self.used], np.uint8(0)), known
+
+    def restore(self, state: tuple[Array, Array] | None) -> None:
+        """Hold what a copy holds, and nothing else."""
+        if self.holds:
+            self.known[:] = False
+        self.holds = state is not None
+        if state is not None:
+            self.used = state[0].shape[1]
+            self.bytes[:, : self.used], self.known[:, : self.used] = state
 
     def forget(self, lanes: Array) -> None:
         """Something that nobody knows is stored somewhere, by these lanes."""

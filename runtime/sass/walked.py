@@ -8,7 +8,7 @@ not counted twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -88,12 +88,14 @@ class Walk:
 
     Attributes:
         counts: sectors of the array that they touch, at most.
+        again: those, each once a block, which another loop has touched.
         whole: where they and the rounds before them go.
         where: where they alone go; None for several walks together.
     """
 
     array: int
     counts: Counts
+    again: float = 0.0
     whole: Hull | None = None
     where: Hull | None = None
 
@@ -108,7 +110,8 @@ class Walked:
         """Take the walks from one on so many times more."""
         for walk in self.walks[first:]:
             blocks, once = walk.counts
-            self.walks.append(Walk(walk.array, (blocks * share, once * share)))
+            more = blocks * share, once * share
+            self.walks.append(Walk(walk.array, more, walk.again * share))
 
     def follow(self, first: Footprint, last: Footprint, share: float) -> None:
         """Take the rounds after the first one so many times more."""
@@ -116,9 +119,22 @@ class Walked:
             old, ran = first.counts.get(array, (0, 0)), last.hulls[array]
             whole = ran.grown(first.hulls.get(array, ran), share)
             others = (w.whole for w in self.walks if w.array == array and w.whole)
-            fresh = share * (1 - whole.covered(others))
-            grown = (counts[0] - old[0]) * fresh, (counts[1] - old[1]) * fresh
-            self.walks.append(Walk(array, grown, whole, whole.beyond(ran)))
+            covered = whole.covered(others)
+            blocks, once = ((n - o) * share for n, o in zip(counts, old, strict=True))
+            fresh = blocks * (1 - covered), once * (1 - covered)
+            walk = Walk(array, fresh, blocks * covered, whole, whole.beyond(ran))
+            self.walks.append(walk)
+
+    def again(self, ran: Mapping[int, float]) -> dict[int, float]:
+        """By array the sectors, each once a block, that more than one loop touches.
+
+        Args:
+            ran: those of the rounds that ran.
+        """
+        found = dict(ran)
+        for walk in self.walks:
+            found[walk.array] = found.get(walk.array, 0.0) + walk.again
+        return found
 
     def sectors(self, rows: Iterable[Requests]) -> dict[int, Counts]:
         """By array how many were touched beside those that the rounds that ran have touched."""
@@ -132,6 +148,22 @@ class Walked:
         return found
 
 
+def comes_back(requests: Mapping[int, Requests], loop_of: Mapping[int, int]) -> dict[int, float]:
+    """By array the sectors of rounds that ran, each once a block, that several loops touched.
+
+    What one loop touches twice, it touches soon again: a cache serves it.
+    """
+    groups: dict[int, list[Requests]] = {}
+    for n, row in requests.items():
+        groups.setdefault(loop_of.get(n, -1), []).append(row)
+    found: dict[int, float] = {}
+    for rows in groups.values():
+        for array, (blocks, _) in footprint(touched(rows)).items():
+            found[array] = found.get(array, 0.0) + blocks
+    whole = footprint(touched(requests.values()))
+    return {array: n - whole[array][0] for array, n in found.items()}
+
+
 @dataclass(frozen=True)
 class Footprint:
     """What some rounds touched."""
@@ -142,4 +174,4 @@ class Footprint:
     @classmethod
     def of(cls, rows: Iterable[Requests]) -> Footprint:
         rows = list(rows)
-        return cls(footprint(rows), hulls(rows))
+        return cls(footprint(touched(rows)), hulls(rows))

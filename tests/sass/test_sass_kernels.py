@@ -260,7 +260,7 @@ def test_lines_change_no_instruction_and_no_pipe_is_unknown(target, function):
 def test_a_sample_stands_for_all_blocks(monkeypatch):
     args = f32(1 << 18), f32(1 << 18)
     sampled = ow.profile(polynomial, *args).kernels[0]
-    monkeypatch.setattr("opweave.runtime.sass.execution.MOST_LANES", 1 << 20)
+    monkeypatch.setattr("opweave.runtime.sass.sampling.MOST_LANES", 1 << 20)
     whole = ow.profile(polynomial, *args).kernels[0]
 
     assert sampled.sampled < sampled.blocks == whole.sampled

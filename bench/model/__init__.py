@@ -1,0 +1,1 @@
+"""The standing table: what kernels do on a GPU, counted and modelled without one."""

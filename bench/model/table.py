@@ -1,0 +1,189 @@
+"""``bench/run.py model``: every workload profiled for two devices, kept, and held to what it was.
+
+Nothing is measured: counts come from the binaries, times from the model of ``runtime/model``.  A
+row's roof is a launch and the bytes of arguments and results, each once, or the operations of its
+products, where they take longer.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import opweave as ow
+from bench.measure.machine import describe
+from bench.model.workloads import HALVES, QUICK, WORKLOADS, Workload
+from opweave.runtime.model.device import DeviceModel, described
+from opweave.runtime.sass.launches import NotingExecutor
+
+DEVICES = ("H200", "A100")
+FILE = "table.json"
+# What a change must not make larger by more than so much.
+HELD = ("us", "instructions", "moved_bytes")
+MOST_WORSE = 1.02
+SHOWN = {
+    "registers": "launch__registers_per_thread",
+    "spilled": "opweave__spill_bytes_per_thread",
+    "occupancy": "sm__maximum_warps_per_active_cycle_pct",
+    "in_flight": "opweave__bytes_in_flight_per_thread",
+    "waves": "launch__waves_per_multiprocessor",
+}
+
+Row = dict[str, Any]
+
+
+def roof_us(work: Workload, read: float, written: float, device: DeviceModel) -> float:
+    """Microseconds that no kernel on the device is faster than, if its description holds."""
+    rate = device.half_product_tflops if work.dtype in HALVES else device.single_tflops
+    moving = device.transfer_us(read + written, read)
+    return device.launch_us + max(moving, work.flops / rate / 1e6)
+
+
+def row_of(work: Workload, device: DeviceModel) -> Row:
+    """One row: what the kernels of a workload do on a device."""
+    started = time.perf_counter()
+    args = work.arguments()
+    program = ow.fuse(work.function, fast=work.fast).lower(*args, target=device.name)
+    made = program.run_by(NotingExecutor(), program.arguments(args, {}))
+    results = made if isinstance(made, tuple) else (made,)
+    report = ow.profile(program, *args, target=device.name)
+    floor = roof_us(
+        work, sum(a.nbytes for a in args), sum(r.nbytes for r in results), device
+    )  # fmt: skip
+    return key_of(work) | {
+        "roof_us": floor, "us": report.us, "fraction": floor / report.us,
+        "instructions": sum(k.facts.instructions for k in report.kernels),
+        "moved_bytes": sum(k.facts.moved_bytes for k in report.kernels),
+        "kernels": [_kernel(kernel) for kernel in report.kernels],
+        "seconds": round(time.perf_counter() - started, 1),
+    }  # fmt: skip
+
+
+def key_of(work: Workload) -> Row:
+    """What tells a row from others of its device."""
+    return {"work": work.name, "dtype": work.dtype, "fast": work.fast}
+
+
+def peer_of(work: Workload, device: DeviceModel) -> Row:
+    """What Triton's kernel for the same work takes by the model; {} where there is none."""
+    try:
+        from bench.model.triton_rows import profile
+    except ModuleNotFoundError:
+        return {}
+    report = profile(work, device)
+    return {"peer": {"name": "Triton", "us": report.us}} if report else {}
+
+
+def _kernel(kernel: Any) -> Row:
+    facts, model = kernel.facts, kernel.model
+    return {
+        "name": kernel.name, "us": model.us, "binds": model.binds.name,
+        "why": model.binds.sentence, "next": model.binds.mend,
+        "per_element": facts.instructions * 32 / facts.elements if facts.elements else None,
+        "moved_over_least": facts.moved_bytes / facts.least_bytes if facts.least_bytes else 1.0,
+        "not_attributed": kernel.counters["opweave__inst_not_attributed_at_most.sum"],
+        **{name: kernel.counters[counter] for name, counter in SHOWN.items()},
+        "pipes": {pipe: n for pipe, n in sorted(facts.issued.items()) if n},
+    }  # fmt: skip
+
+
+def made_by() -> Row:
+    """What the table follows from."""
+    machine = describe()
+    return {
+        "commit": machine["commit"],
+        "date": machine["date"],
+        "nvrtc": metadata.version("nvidia-cuda-nvrtc"),
+    }
+
+
+def profile_all(
+    device: DeviceModel, folder: Path, works: Sequence[Workload], log: Any = print
+) -> Row:
+    """All rows of a device, written after each; a row that fails says why, and is kept."""
+    found: Row = {"device": device.name, "made_by": made_by(), "rows": []}
+    folder.mkdir(parents=True, exist_ok=True)
+    for work in works:
+        try:
+            row = row_of(work, device) | peer_of(work, device)
+        except Exception as error:  # the others are wanted all the same
+            row = key_of(work) | {"refused": f"{type(error).__name__}: {error}"}
+        found["rows"].append(row)
+        log(line_of(device.name, row))
+        (folder / FILE).write_text(json.dumps(found, indent=1) + "\n")
+    return found
+
+
+def line_of(device: str, row: Mapping[str, Any]) -> str:
+    """A row on the terminal."""
+    name = f"{device:5} {titled(row):40}"
+    if "refused" in row:
+        return f"{name} refused: {row['refused']}"
+    slowest = max(row["kernels"], key=lambda kernel: kernel["us"])
+    return (
+        f"{name} {row['fraction']:5.2f} of the roof (model), {row['us']:9.1f} us in "
+        f"{len(row['kernels'])} kernels, bound by {slowest['binds']}"
+    )
+
+
+def titled(row: Mapping[str, Any]) -> str:
+    """A row's name for people."""
+    return f"{row['work']}, {row['dtype']}{' fast' if row['fast'] else ''}"
+
+
+def read(folder: Path, device: str) -> Row | None:
+    """The stored table of a device; None if there is none."""
+    path = folder / device.lower() / FILE
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def worse(before: Row, after: Row) -> Iterable[str]:
+    """Rows that got worse, both listings of each.
+
+    Raises:
+        ValueError: the compilers differ, so that nothing follows from a difference.
+    """
+    if before["made_by"]["nvrtc"] != after["made_by"]["nvrtc"]:
+        raise ValueError(
+            f"the table was made by NVRTC {before['made_by']['nvrtc']}, here is "
+            f"{after['made_by']['nvrtc']}: install that one, or make the table anew"
+        )
+    olds = {titled(row): row for row in before["rows"]}
+    for row in after["rows"]:
+        old = olds.get(titled(row))
+        if old is None or "refused" in old:
+            continue
+        names = [n for n in HELD if "refused" in row or row[n] > MOST_WORSE * old[n]]
+        if names:
+            what = ", ".join(names)
+            yield (
+                f"{after['device']}: {titled(row)} got worse ({what}):\n"
+                f"  before {json.dumps(old)}\n  now    {json.dumps(row)}"
+            )
+
+
+def run(results: Path, *, quick: bool, hold: bool) -> int:
+    """Make the table anew, or hold what the sources make now to the stored one.
+
+    Returns:
+        1 if a workload was refused, or is held and got worse.
+    """
+    works, status = QUICK if quick else WORKLOADS, 0
+    target = results / ("model-quick" if quick else "model")
+    for name in DEVICES:
+        folder = target / ("now" if hold else "") / name.lower()
+        found = profile_all(described()[name], folder, works)
+        status |= int(any("refused" in row for row in found["rows"]))
+        stored = read(target, name)
+        for text in worse(stored, found) if hold and stored else ():
+            print(text)
+            status = 1
+    if not hold:
+        from bench.model.page import write_page
+
+        write_page(target, [read(target, name) for name in DEVICES])
+    return status
