@@ -161,11 +161,15 @@ def _global(
             found.touched = [np.unique(np.concatenate(found.touched))]
 
 
-def touched(rows: Iterable[Requests]) -> Array:
-    """The sectors that were touched, each with its block in the upper bits, in order."""
+def touched(rows: Iterable[Requests], stands: Array | None = None) -> Array:
+    """The sectors that were touched, each with its block in the upper bits, in order.
+
+    Args:
+        stands: by block whether it counts; all do where it is left out.
+    """
     parts = [part for r in rows for part in r.touched]
     found: Array = np.unique(np.concatenate(parts)) if parts else np.zeros(0, U64)
-    return found
+    return found if stands is None else found[stands[(found >> U64(48)).astype(np.int64)]]
 
 
 def footprint(both: Array) -> dict[int, tuple[int, int]]:

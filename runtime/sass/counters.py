@@ -9,13 +9,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from opweave.runtime.sass.accesses import SECTOR, footprint, touched
 from opweave.runtime.sass.execution import Execution
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import Listing
-from opweave.runtime.sass.machine import U64, DeviceLaunch
+from opweave.runtime.sass.machine import DeviceLaunch
 from opweave.runtime.sass.pipes import OTHER, PIPES, pipe_of
 from opweave.runtime.sass.sampling import shared
 
@@ -130,8 +128,7 @@ def arrays_touched(run: Execution, launched: DeviceLaunch, together: int) -> dic
     both = touched(run.requests.values())
     assert run.sample is not None
     shares = shared(both, run.sample.three, launched, together)
-    stands = np.flatnonzero(run.sample.weights > 0)
-    counted = footprint(both[np.isin((both >> U64(48)).astype(np.int64), stands)])
+    counted = footprint(touched(run.requests.values(), run.sample.stands))
     loaded = footprint(touched(r for r in run.requests.values() if not r.is_store))
     scale, out = SECTOR * run.blocks / run.sampled, {}
     for array, (blocks, once) in counted.items():

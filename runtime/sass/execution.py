@@ -142,7 +142,7 @@ class WarpExecutor:
     @property
     def sampled(self) -> int:
         """Blocks that stand for those of the launch."""
-        return int((self.sample.weights > 0).sum())
+        return int(self.sample.stands.sum())
 
     def _result(self) -> Execution:
         return Execution(

@@ -33,6 +33,12 @@ class Sample:
     weights: Array
     three: tuple[int, int, int]
 
+    @property
+    def stands(self) -> Array:
+        """By place whether the block stands for any."""
+        found: Array = self.weights > 0
+        return found
+
 
 def sample(launched: DeviceLaunch) -> Sample:
     """Blocks evenly spread, the last one among them, which may have less to do; two neighbours."""

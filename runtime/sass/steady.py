@@ -82,7 +82,7 @@ class SteadyLoops:
     def again(self) -> dict[int, float]:
         """By array the sectors, each once a block, to which a block comes back in another loop."""
         loop_of = innermost(self.every.values(), self.e.flow)
-        return self.walked.again(comes_back(self.e.requests, loop_of))
+        return self.walked.again(comes_back(self.e.requests, loop_of, self.e.sample.stands))
 
     def _shared(self) -> tuple[Any, Any] | None:
         """What is known of shared memory, where anything follows from it."""
@@ -138,10 +138,10 @@ class SteadyLoops:
         start, counted, walks = len(self.e.trace), self._totals(), len(self.walked.walks)
         touched = {n: r.take() for n, r in self.e.requests.items()}
         self._runs(watched, group, lanes)
-        first = Footprint.of(self.e.requests.values())
+        first = Footprint.of(self.e.requests.values(), self.e.sample.stands)
         for _ in range(measured - 1):
             self._runs(watched, group, lanes)
-        last = Footprint.of(self.e.requests.values())
+        last = Footprint.of(self.e.requests.values(), self.e.sample.stands)
         for n, parts in touched.items():
             self.e.requests[n].touched += parts
         share = (times - measured) / measured

@@ -66,9 +66,8 @@ def _within(touched: Array, block: int, low: int, high: int) -> Array:
     return found
 
 
-def hulls(rows: Iterable[Requests]) -> dict[int, Hull]:
-    """By array where its sectors lie."""
-    both = touched(rows)
+def hulls(both: Array) -> dict[int, Hull]:
+    """By array where its sectors lie, each with its block in the upper bits."""
     sectors = (both & OWN).astype(np.int64)
     arrays, blocks = sectors >> (ARRAY_SHIFT - 5), (both >> U64(48)).astype(np.int64)
     return {int(n): _hull(blocks[arrays == n], sectors[arrays == n]) for n in np.unique(arrays)}
@@ -148,7 +147,9 @@ class Walked:
         return found
 
 
-def comes_back(requests: Mapping[int, Requests], loop_of: Mapping[int, int]) -> dict[int, float]:
+def comes_back(
+    requests: Mapping[int, Requests], loop_of: Mapping[int, int], stands: Array
+) -> dict[int, float]:
     """By array the sectors of rounds that ran, each once a block, that several loops touched.
 
     What one loop touches twice, it touches soon again: a cache serves it.
@@ -158,9 +159,9 @@ def comes_back(requests: Mapping[int, Requests], loop_of: Mapping[int, int]) -> 
         groups.setdefault(loop_of.get(n, -1), []).append(row)
     found: dict[int, float] = {}
     for rows in groups.values():
-        for array, (blocks, _) in footprint(touched(rows)).items():
+        for array, (blocks, _) in footprint(touched(rows, stands)).items():
             found[array] = found.get(array, 0.0) + blocks
-    whole = footprint(touched(requests.values()))
+    whole = footprint(touched(requests.values(), stands))
     return {array: n - whole[array][0] for array, n in found.items()}
 
 
@@ -172,6 +173,6 @@ class Footprint:
     hulls: dict[int, Hull]
 
     @classmethod
-    def of(cls, rows: Iterable[Requests]) -> Footprint:
-        rows = list(rows)
-        return cls(footprint(touched(rows)), hulls(rows))
+    def of(cls, rows: Iterable[Requests], stands: Array) -> Footprint:
+        both = touched(rows, stands)
+        return cls(footprint(both), hulls(both))

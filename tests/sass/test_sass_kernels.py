@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.binaries.disassembly import sass_with_bits
 from opweave.runtime.sass.compiled import compiled
 from opweave.runtime.sass.deciding import everything
@@ -279,6 +280,77 @@ def test_what_is_left_out_decides_nothing(monkeypatch, function):
     for one, other in zip(sliced.kernels, whole.kernels, strict=True):
         assert one.counters == other.counters
         assert one.skipped == other.skipped
+
+
+def test_a_cubin_has_the_profile_of_its_source():
+    args = [f32(1 << 14), f32(1 << 14), 2, 1 << 14]
+    (of_source,) = ow.profile_source(SOURCE, "copy", 64, 256, args).kernels
+    cubin = compiled(SOURCE, "copy", "sm_90a").cubin
+    (found,) = ow.profile_cubin(cubin, "copy", 64, 256, args, elements=1 << 14).kernels
+
+    assert found.counters == of_source.counters
+    assert found.facts.unit == "instructions an element"
+
+
+def test_parameters_that_a_kernel_does_not_read_may_be_left_out():
+    cubin = compiled(SOURCE, "copy", "sm_90a").cubin
+    (found,) = ow.profile_cubin(cubin, "copy", 1, 32, [f32(64), f32(64)]).kernels
+
+    assert found.counters[STORES] == 4
+
+
+@pytest.mark.parametrize(
+    ("cubin", "name", "says"),
+    [
+        (b"PK..", "copy", "expected a cubin"),
+        (None, "nothing", "there is no kernel nothing: expected one of"),
+    ],
+)
+def test_a_cubin_that_is_none_is_an_argument_error(cubin, name, says):
+    cubin = cubin or compiled(SOURCE, "copy", "sm_90a").cubin
+    with pytest.raises(ArgumentError, match=says):
+        ow.profile_cubin(cubin, name, 1, 32, [])
+
+
+BEYOND = """
+extern "C" __global__ void passes(const float* x, float* y, long long each, int times) {
+    float s = 0;
+    x += blockIdx.x * each;
+    for (long long k = threadIdx.x; k < each; k += blockDim.x) s += x[k];
+    if (times > 1) for (long long k = threadIdx.x; k < each; k += blockDim.x) s = s * 3 + x[k];
+    y[blockIdx.x * blockDim.x + threadIdx.x] = s;
+}
+extern "C" __global__ void around(const float* x, float* y, int width) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    y[at] = x[at] + x[at + width] + x[at + 2 * width];
+}
+"""
+MOVED, LEAST = "opweave__bytes_moved.sum", "opweave__bytes_least.sum"
+
+
+@pytest.mark.parametrize(
+    ("each", "times", "moved"),
+    [
+        (1 << 18, 1, 1),
+        (1 << 18, 2, 2),  # 264 blocks of a megabyte: more than the cache holds
+        (1 << 12, 1, 1),
+        (1 << 12, 2, 1),
+    ],
+)
+def test_what_a_block_comes_back_to_is_moved_again(each, times, moved):
+    x, y = np.empty(264 * each, np.float32), np.empty(264 * 256, np.float32)
+    (found,) = ow.profile_source(BEYOND, "passes", 264, 256, [x, y, each, times]).kernels
+
+    assert found.counters[MOVED] == pytest.approx(moved * x.nbytes + y.nbytes, rel=0.02)
+
+
+def test_what_blocks_beside_each_other_read_is_moved_once():
+    n, width = 1 << 25, 4096
+    x, y = np.empty(n + 2 * width, np.float32), np.empty(n, np.float32)
+    (found,) = ow.profile_source(BEYOND, "around", n // 256, 256, [x, y, width]).kernels
+
+    # 132 multiprocessors have 8 blocks of 256 elements: 66 rows, which read 68
+    assert found.counters[MOVED] == pytest.approx(x.nbytes * 68 / 66 + y.nbytes, rel=0.01)
 
 
 def test_a_kernel_an_edited_one_and_a_list_have_profiles():

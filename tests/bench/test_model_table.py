@@ -1,0 +1,103 @@
+"""The standing table: rows for described devices, held to what they were."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bench import run
+from bench.model import table
+from bench.model.page import section
+from bench.model.workloads import QUICK, WORKLOADS, columns, eight
+from opweave.runtime.model.device import described
+
+pytest.importorskip("elftools")
+pytestmark = pytest.mark.nvrtc
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("results")
+    assert run.main(["model", "--quick", "--results", str(made)]) == 0
+    return made
+
+
+def stored(folder, name):
+    return json.loads((folder / "model-quick" / name / "table.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["h200", "a100"])
+def test_each_workload_has_a_row_with_its_fraction_of_the_roof(folder, name):
+    rows = stored(folder, name)["rows"]
+
+    assert [row["work"] for row in rows] == [work.name for work in QUICK]
+    for row in rows:
+        assert 0 < row["fraction"] <= 1
+        assert row["us"] >= row["roof_us"] > 1
+        (kernel,) = row["kernels"]
+        assert kernel["spilled"] == 0
+        assert kernel["moved_over_least"] >= 1
+        assert kernel["why"]
+        assert kernel["next"]
+
+
+def test_the_page_says_that_nothing_was_measured(folder):
+    text = (folder / "model-quick" / "README.md").read_text()
+
+    assert "nothing here was measured" in text
+    assert text.count("softmax of 1024 columns, f32") == 2
+    assert (folder / "model-quick" / "fractions.svg").read_text().startswith("<?xml")
+
+
+def test_what_is_as_it_was_is_held(folder, capsys):
+    assert run.main(["model", "--quick", "--hold", "--results", str(folder)]) == 0
+    assert "got worse" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", table.HELD)
+def test_what_got_worse_fails_with_both_listings(folder, name):
+    found = stored(folder, "h200")
+    before = json.loads(json.dumps(found))
+    before["rows"][1][name] /= 1.03
+    (text,) = table.worse(before, found)
+
+    assert f"softmax of 1024 columns, f32 got worse ({name})" in text
+    assert text.count('"kernels"') == 2
+    before["rows"][1][name] *= 1.02
+    assert not list(table.worse(before, found))
+
+
+def test_a_row_that_is_refused_got_worse(folder):
+    found = stored(folder, "h200")
+    broken = found | {"rows": [found["rows"][0] | {"refused": "TypeError: no"}]}
+
+    assert len(list(table.worse(found, broken))) == 1
+    assert "refused: TypeError: no" in section(broken)
+
+
+def test_tables_of_two_compilers_are_not_compared(folder):
+    found = stored(folder, "h200")
+    other = found | {"made_by": found["made_by"] | {"nvrtc": "12.0"}}
+
+    with pytest.raises(ValueError, match=r"made by NVRTC 12\.0"):
+        list(table.worse(other, found))
+
+
+def test_the_roof_is_a_launch_and_bytes_or_operations():
+    h200 = described()["H200"]
+    work = next(w for w in WORKLOADS if w.name == "linear 4096^3" and w.dtype == "f16")
+
+    assert table.roof_us(work, 1, 1, h200) == pytest.approx(1.85 + 2 * 4096**3 / 790e6)
+    small = next(w for w in WORKLOADS if w.function is eight and w.dtype == "f32")
+    assert table.roof_us(small, 2**29, 2**28, h200) == pytest.approx(
+        1.85 + 2**29 / 4300e3 + 2**28 / 4650e3
+    )
+
+
+@pytest.mark.parametrize("work", WORKLOADS, ids=table.key_of)
+def test_a_workload_is_what_a_user_of_numpy_writes(work):
+    small = [np.ones([min(n, 64) for n in a.shape], a.dtype) for a in work.arguments()]
+    found = work.function(*small)
+
+    assert work.dtype == "bf16" or found.dtype == small[0].dtype  # ml_dtypes multiplies to float32
+    assert work.function is not columns or found.shape == (64,)
