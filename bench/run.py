@@ -95,7 +95,9 @@ def main(arguments: list[str] | None = None) -> int:
     made = parser()
     options = made.parse_args(arguments)
     if options.experiments == [MODEL]:
-        return model_table(options)
+        from bench.model.table import run
+
+        return run(options.results, quick=options.quick, hold=options.hold)
     unknown = [name for name in options.experiments if name not in EXPERIMENTS]
     if unknown:
         made.error(f"unknown experiment {', '.join(unknown)}: expected {', '.join(EXPERIMENTS)}")
@@ -115,13 +117,6 @@ def main(arguments: list[str] | None = None) -> int:
         return measure(options)
     except (ValueError, OSError) as error:
         made.error(str(error))
-
-
-def model_table(options: argparse.Namespace) -> int:
-    """The standing table: kernels on described GPUs, counted and modelled without one."""
-    from bench.model.table import run
-
-    return run(options.results, quick=options.quick, hold=options.hold)
 
 
 def compare_results(options: argparse.Namespace, refuse: Callable[[str], Any]) -> int:

@@ -39,7 +39,7 @@ class Round:
 
 
 @dataclass
-class Watched:
+class LoopWatch:
     """What is known of a loop while it runs."""
 
     loop: LoopBlocks
@@ -51,7 +51,7 @@ class Watched:
     def forget(self) -> None:
         self.noted.clear()
 
-    def copied(self) -> Watched:
+    def copied(self) -> LoopWatch:
         return replace(self, noted=self.noted.copy())
 
 

@@ -47,9 +47,7 @@ def in_flight(
     """Follow the trace of a warp; parts of it that stand for more take so many times as long."""
     again = {end: (length, times) for end, length, times in repeats}
     begun: list[float] = []
-    pending: list[list[SassInstruction]] = [[] for _ in range(BARRIERS)]
-    ready = [0.0] * BARRIERS
-    copies = Copies(latency)
+    loads, copies = Loads(latency), Copies(latency)
     now, most, most_bytes = 0.0, 0, 0
     for place, (number, takes_part) in enumerate(trace):
         if place in again:
@@ -57,21 +55,43 @@ def in_flight(
             now += (now - begun[place - length]) * times
         begun.append(now)
         one = instructions[number]
+        now = copies.step(one, takes_part, loads.waited(one, now))
+        loads.step(one, takes_part, now)
+        flying = [load for each in (*loads.pending, *copies.groups) for load in each]
+        most = max(most, len(flying))
+        most_bytes = max(most_bytes, sum(map(width, flying)))
+        now += max(1, one.control.stall)
+    return InFlight(most, most_bytes, max(now, *loads.ready))
+
+
+class Loads:
+    """Results that barriers guard.
+
+    Attributes:
+        pending: by barrier, loads of global memory that nobody has waited for.
+        ready: by barrier, when the last of its results is there.
+    """
+
+    def __init__(self, latency: Latencies):
+        self.latency = latency
+        self.pending: list[list[SassInstruction]] = [[] for _ in range(BARRIERS)]
+        self.ready = [0.0] * BARRIERS
+
+    def waited(self, one: SassInstruction, now: float) -> float:
+        """The time when an instruction has what it waits for."""
         for barrier in range(BARRIERS):
             if one.control.waits >> barrier & 1:
-                now = max(now, ready[barrier])
-                pending[barrier].clear()
-        now = copies.step(one, takes_part, now)
+                now = max(now, self.ready[barrier])
+                self.pending[barrier].clear()
+        return now
+
+    def step(self, one: SassInstruction, takes_part: bool, now: float) -> None:
+        """Take note of an instruction that is issued."""
         barrier = one.control.written
         if barrier < min(NO_BARRIER, BARRIERS) and takes_part:
-            ready[barrier] = max(ready[barrier], now + _latency(one, latency))
+            self.ready[barrier] = max(self.ready[barrier], now + _latency(one, self.latency))
             if one.root in LOADS:
-                pending[barrier].append(one)
-        loads = [load for each in (*pending, *copies.groups) for load in each]
-        most = max(most, len(loads))
-        most_bytes = max(most_bytes, sum(map(width, loads)))
-        now += max(1, one.control.stall)
-    return InFlight(most, most_bytes, max(now, *ready))
+                self.pending[barrier].append(one)
 
 
 class Copies:

@@ -23,7 +23,7 @@ from opweave.runtime.sass.alike import (
     GROUPS,
     MOST_NOTED,
     Round,
-    Watched,
+    LoopWatch,
     are_alike,
     are_close,
     hash_of,
@@ -53,7 +53,7 @@ class SteadyLoops:
         self.repeats: list[tuple[int, int, float]] = []
         self.every = loops_of(executor.flow)
         found = [loop for loop in self.every.values() if not loop.draws]
-        self.loops = {loop.header: Watched(loop) for loop in found}
+        self.loops = {loop.header: LoopWatch(loop) for loop in found}
 
     def arrive(self, header: int, lanes: Array) -> bool:
         """Lanes are before a loop's header: pass over rounds if they are alike.
@@ -88,7 +88,7 @@ class SteadyLoops:
         """What is known of shared memory, where anything follows from it."""
         return self.e.shared.state() if self.e.deciding.from_shared else None
 
-    def _round(self, watched: Watched, lanes: Array) -> Round:
+    def _round(self, watched: LoopWatch, lanes: Array) -> Round:
         m, carried = self.e.machine, self._carried(watched.loop)
         registers = [n for n in carried if n < PREDICATES]
         truths = [n - PREDICATES for n in carried if n >= PREDICATES]
@@ -115,7 +115,7 @@ class SteadyLoops:
         skipped = [s.warps for _, s in sorted(self.e.skipped.items())]
         return np.array([*self.e.issued, *(x for row in asked for x in row), *skipped])
 
-    def _passed_over(self, watched: Watched, group: int, lanes: Array) -> bool:
+    def _passed_over(self, watched: LoopWatch, group: int, lanes: Array) -> bool:
         """Run a group of rounds, and jump as far as they stay alike; False if nothing was run."""
         steps = self._steps(watched, group)
         grows = [
@@ -131,7 +131,7 @@ class SteadyLoops:
         return True
 
     def _multiply(
-        self, watched: Watched, group: int, lanes: Array, steps: Array, times: int
+        self, watched: LoopWatch, group: int, lanes: Array, steps: Array, times: int
     ) -> None:
         """Run some of so many groups of rounds, and pass over the others."""
         measured = min(MOST_MEASURED, max(2, times // 4))
@@ -156,14 +156,14 @@ class SteadyLoops:
         return [name for name in self._carried(loop) if name < PREDICATES]
 
     @staticmethod
-    def _steps(watched: Watched, group: int) -> Array:
+    def _steps(watched: LoopWatch, group: int) -> Array:
         """By carried register and lane what it grows by in a group of rounds; 0 if unknown."""
         old, new = watched.noted[-1 - group], watched.noted[-1]
         known = new.registers[1]
         grown = (new.registers[0] - old.registers[0]).view(np.int32).astype(np.int64)
         return np.where(known, grown, 0)
 
-    def _farthest(self, watched: Watched, group: int, lanes: Array, steps: Array) -> int:
+    def _farthest(self, watched: LoopWatch, group: int, lanes: Array, steps: Array) -> int:
         """The most groups of rounds that may be passed over: by doubling, then by halving."""
         most = self._until_wrap(watched.loop, steps, lanes)
         answers = [r.answers for r in watched.noted][-group:]
@@ -192,7 +192,7 @@ class SteadyLoops:
         return most
 
     def _tried(
-        self, watched: Watched, group: int, lanes: Array, steps: Array, times: int, answers: Any
+        self, watched: LoopWatch, group: int, lanes: Array, steps: Array, times: int, answers: Any
     ) -> bool:
         """Whether the rounds that far away do what those here did; leaves all as it was."""
         kept = _Kept(self, watched.loop)
@@ -216,7 +216,7 @@ class SteadyLoops:
             np.copyto(m.registers[name], (moved % WORD).astype(np.uint32), where=lanes)
 
     def _runs(
-        self, watched: Watched, group: int, lanes: Array, answers: list[int] | None = None
+        self, watched: LoopWatch, group: int, lanes: Array, answers: list[int] | None = None
     ) -> bool:
         """Run a group of rounds; False where lanes leave the loop or part."""
         e, header = self.e, watched.loop.header

@@ -82,7 +82,7 @@ def _hull(blocks: Array, sectors: Array) -> Hull:
 
 
 @dataclass(frozen=True)
-class Walk:
+class SkippedRounds:
     """Rounds that did not run.
 
     Attributes:
@@ -103,14 +103,14 @@ class Walk:
 class Walked:
     """What was touched by rounds that did not run."""
 
-    walks: list[Walk] = field(default_factory=list)
+    walks: list[SkippedRounds] = field(default_factory=list)
 
     def repeat(self, first: int, share: float) -> None:
         """Take the walks from one on so many times more."""
         for walk in self.walks[first:]:
             blocks, once = walk.counts
             more = blocks * share, once * share
-            self.walks.append(Walk(walk.array, more, walk.again * share))
+            self.walks.append(SkippedRounds(walk.array, more, walk.again * share))
 
     def follow(self, first: Footprint, last: Footprint, share: float) -> None:
         """Take the rounds after the first one so many times more."""
@@ -121,7 +121,7 @@ class Walked:
             covered = whole.covered(others)
             blocks, once = ((n - o) * share for n, o in zip(counts, old, strict=True))
             fresh = blocks * (1 - covered), once * (1 - covered)
-            walk = Walk(array, fresh, blocks * covered, whole, whole.beyond(ran))
+            walk = SkippedRounds(array, fresh, blocks * covered, whole, whole.beyond(ran))
             self.walks.append(walk)
 
     def again(self, ran: Mapping[int, float]) -> dict[int, float]:
