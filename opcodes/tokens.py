@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from opweave.opcodes.errors import FragmentError
 
@@ -39,7 +40,9 @@ def is_c_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def _scan(text: str) -> list[tuple[str, str]]:
+@lru_cache(4096)
+def _scan(text: str) -> tuple[tuple[str, str], ...]:
+    """Kind and text of each token; the fragments of operators are asked for in each kernel."""
     found: list[tuple[str, str]] = []
     position = 0
     while position < len(text):
@@ -48,7 +51,7 @@ def _scan(text: str) -> list[tuple[str, str]]:
             raise FragmentError(f"{text[position]!r} may not stand in a fragment: {text[:80]!r}")
         found.append((str(match.lastgroup), match.group()))
         position = match.end()
-    return found
+    return tuple(found)
 
 
 def tokens(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -87,6 +88,9 @@ def pytest_collection_finish(session):
 
     if added := sorted(OPERATORS.keys() - BUILT_IN):
         raise pytest.UsageError(f"a test module adds operators as it is imported: {added}")
+    # The tests themselves are a million objects, which no collection of garbage has to visit.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session):

@@ -23,7 +23,7 @@ FOLDERS = ("api", "compiler", "opcodes", "runtime", "templates", "tests")
 # What runs and tools leave in these folders.
 MADE = {"__pycache__", "found"}
 PROGRAMS = 250
-SHARES = {"mutants": 100, "slow": 2}
+SHARES = {"mutants": 100, "slow": 4}
 
 
 def files() -> Iterable[Path]:

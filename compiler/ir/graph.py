@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any, NamedTuple
 
 from opweave.compiler.ir.accumulation import Plan, ProductPlan
@@ -49,6 +50,12 @@ class Node:
         left = ", ".join(map(repr, self.results))
         right = ", ".join(f"v{o.id}" if isinstance(o, Value) else repr(o) for o in self.operands)
         return f"{left} = {self.operator.name}({right}{shown})"
+
+    def reading(self, operands: Iterable[Operand]) -> Node:
+        """The node with other operands; itself where they are the same, as in most passes."""
+        made = tuple(operands)
+        same = len(made) == len(self.operands) and all(map(is_, made, self.operands))
+        return self if same else replace(self, operands=made)
 
     @property
     def result(self) -> Value:
@@ -263,9 +270,7 @@ def substitute(graph: FunctionGraph, values: Mapping[int, Value]) -> FunctionGra
     def swap(item: Any) -> Any:
         return values.get(item.id, item) if isinstance(item, Value) else item
 
-    nodes = tuple(
-        replace(node, operands=tuple(swap(o) for o in node.operands)) for node in graph.nodes
-    )
+    nodes = tuple(node.reading(map(swap, node.operands)) for node in graph.nodes)
     return replace(graph, nodes=nodes, outputs=tuple(swap(o) for o in graph.outputs))
 
 

@@ -32,7 +32,7 @@ class Replaced(dict[int, Value]):
 
     def renewed(self, node: Node) -> Node:
         """A node with its operands as they are now."""
-        return replace(node, operands=tuple(map(self.now, node.operands)))
+        return node.reading(map(self.now, node.operands))
 
 
 class Rewriter:

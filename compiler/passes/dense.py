@@ -31,7 +31,7 @@ def over_dense(graph: FunctionGraph) -> FunctionGraph:
                 copied = replace(source, id=next(fresh))
                 nodes.append(Node(OPERATORS["copy"], (source,), (copied,), (), node.where))
                 operands = tuple(copied if o == source else o for o in node.operands)
-                node = replace(node, operands=operands)
+                node = node.reading(operands)
         if not node.is_view or node.operator.name == "reshape" or _keeps_rows(node, dense):
             dense |= {r.id for r in node.results}
         nodes.append(node)

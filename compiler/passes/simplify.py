@@ -149,7 +149,7 @@ def _filled(node: Node, fills: Mapping[int, Operand]) -> Node:
         if is_fill and others and broadcast_shape(others) == node.result.shape:
             assert isinstance(operand, Value)
             operands[place] = fills[operand.id]
-    return replace(node, operands=tuple(operands))
+    return node.reading(operands)
 
 
 def returned(graph: FunctionGraph) -> set[int]:

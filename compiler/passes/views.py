@@ -60,7 +60,7 @@ class _Settling(Rewriter):
         for node in self.source.nodes:
             node = self.replaced.renewed(node)
             if not node.is_view:
-                node = replace(node, operands=tuple(map(self._restored, node.operands)))
+                node = node.reading(map(self._restored, node.operands))
             if node.operator.name == "slice":
                 self._slice(node)
             elif node.operator.name == "reshape":

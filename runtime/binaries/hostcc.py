@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import importlib.util
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,8 +15,9 @@ from pathlib import Path
 from opweave.opcodes.errors import CompileError, NoCompilerError
 from opweave.runtime.binaries.clang_ir import EMIT, told
 from opweave.runtime.binaries.compilers import communicate
+from opweave.runtime.binaries.folders import temporary_folder, zig_cache
+from opweave.runtime.binaries.precompiled import Headers
 from opweave.runtime.process.environment import for_compilers
-from opweave.runtime.process.locks import Once
 
 # No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
 STRICT = ("-ffp-contract=off",)
@@ -99,6 +98,8 @@ C_ONLY = ("-nodefaultlibs", "-lm", "-lc", "-lgcc")
 # 65,530 of them.  It also loads in two thirds of the time, from a third of the bytes.
 FEW_MAPPINGS = ("-Wl,-z,noseparate-code,-z,norelro",)
 
+HEADERS = Headers()
+
 
 @dataclass(frozen=True)
 class HostCompiler:
@@ -152,33 +153,6 @@ def cpu_features() -> str:
     return " ".join(os.uname())
 
 
-@Once
-def zig_cache() -> str:
-    """A folder of this process, which only this user can write to."""
-    folder, maker = tempfile.mkdtemp(prefix="opweave-zig-"), os.getpid()
-
-    def remove() -> None:
-        if os.getpid() == maker:  # a forked child comes here, too
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
-    return folder
-
-
-@contextmanager
-def temporary_folder() -> Iterator[str]:
-    """A folder for one compilation.
-
-    ``tempfile.TemporaryDirectory`` has a finalizer, by which a child that is forked meanwhile
-    would take the folder away from its parent.
-    """
-    folder = tempfile.mkdtemp(prefix="opweave-")
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 @cache
 def _has_fast_wide(features: str) -> bool:
     return WIDE_IS_FAST in features.split()
@@ -207,6 +181,11 @@ def is_gcc() -> bool:
     """True for g++, also where it goes by the name of c++."""
     command = [*host_compiler().command, "-dM", "-E", "-x", "c++", "-"]
     return "__clang__" not in run_compiler(command, "")
+
+
+def is_zig(command: Sequence[str]) -> bool:
+    """True for the compiler of the ``ziglang`` wheel, by the name of the file."""
+    return "zig" in command[0]
 
 
 def weaker(mode: str) -> tuple[tuple[str, ...], ...]:
@@ -244,14 +223,35 @@ def compile_host(
     with temporary_folder() as folder:
         target = os.path.join(folder, "kernel.so")
         if not apart:
-            parts = [*options, *paths, "-o", target, "-", *libraries]
-            run_compiler([*command, *parts], source, folder)
+            _compiled(source, [*options, *paths], ["-o", target, "-", *libraries], folder)
         else:
             parts = [*(o for o in options if o != "-shared"), *paths]
             object_file = _compiled_apart(parts, source, folder)
             parts = ["-shared", "-o", target, object_file, *libraries]
             run_compiler([*command, *parts], source, folder)
         return Path(target).read_bytes()
+
+
+def _compiled(source: str, options: list[str], rest: list[str], folder: str) -> None:
+    """Compile, on top of a precompiled header if there is one; complaints are made without."""
+    command = [*host_compiler().command, *options]
+    header = HEADERS.of(source, options, _precompiled) if is_zig(command) else []
+    if header:
+        with suppress(CompileError):
+            run_compiler([*command, *header, *rest], source, folder)
+            return
+    run_compiler([*command, *rest], source, folder)
+
+
+def _precompiled(text: str, options: Sequence[str], name: str) -> bool:
+    """Make a header in zig's folder, where zig runs; False where it is refused."""
+    Path(zig_cache(), f"{name}.h").write_text(text)
+    parts = ["c++-header" if o == "c++" else o for o in options if o != "-shared"]
+    try:
+        run_compiler([*host_compiler().command, *parts, "-o", f"{name}.pch", f"{name}.h"], "")
+    except CompileError:
+        return False
+    return True
 
 
 def _compiled_apart(options: list[str], source: str, folder: str) -> str:
@@ -277,7 +277,7 @@ def run_compiler(command: list[str], source: str, temporary: str = "") -> str:
         CompileError: it refuses the source.
     """
     environment, folder = for_compilers(), None
-    if "zig" in command[0]:
+    if is_zig(command):
         # by short names: it takes -x at the front of a path for an option, a line end for its end
         environment |= dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), ".")
         folder = zig_cache()

@@ -201,7 +201,7 @@ def test_processes_that_start_at_once_share_their_work(root):
     command = [sys.executable, "-c", COLD]
     runs = [
         subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(8)
+        for _ in range(4)
     ]
     compiled = [int(run.communicate(timeout=120)[0]) for run in runs]
 

@@ -30,15 +30,25 @@ class Slow:
         keep: the numbers of the cases that stay, of the parameters of all.
         instead: the test that shows the same, where none stays; else the cases that stay do.
         cases: what stays besides, by the text that pytest prints between brackets.
+        gone: what leaves besides, by the same text.
     """
 
     keep: Callable[[Cases], Iterable[int]]
     instead: str = ""
     cases: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
 
     def also(self, *cases: str) -> Slow:
         """Cases that alone have some operator, kind of dtype, template and target."""
         return replace(self, cases=cases)
+
+    def stays(self, case: str, kept: bool) -> bool:
+        """Whether a case stays, by its text between brackets."""
+        return case in self.cases or (kept and case not in self.gone)
+
+    def less(self, *cases: str) -> Slow:
+        """Cases that are dear, where others of the table that stay show the same."""
+        return replace(self, gone=cases)
 
 
 def diagonal(*columns: str, most: int = 10_000) -> Slow:
@@ -114,7 +124,7 @@ def slow_ones(items: Iterable[pytest.Item], table: Mapping[str, Slow]) -> set[py
     for name in functions.keys() & table.keys():
         cases, row = functions[name], table[name]
         kept = {cases[n] for n in row.keep([_parameters(case) for case in cases])}
-        found.update(c for c in cases if c not in kept and _between_brackets(c) not in row.cases)
+        found.update(c for c in cases if not row.stays(_between_brackets(c), c in kept))
     return found
 
 

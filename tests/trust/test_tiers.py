@@ -64,7 +64,7 @@ class Case:
     (tiers.diagonal("a"), [0, 1, 2, 3, 4, 5]), (tiers.diagonal("a", most=2), [0, 3]),
     (tiers.every(4), [0, 4]), (tiers.only("a", "1", "5"), [1, 5]),
     (tiers.without("a", "1", "5"), [0, 2, 3, 4]), (tiers.away("x.py::test_z"), []),
-    (tiers.every(4).also("3"), [0, 3, 4]),
+    (tiers.every(4).also("3"), [0, 3, 4]), (tiers.every(2).less("2"), [0, 4]),
 ])  # fmt: skip
 def test_a_row_says_which_cases_stay(row, kept):
     cases = [Case("x.py::test_y", a=n) for n in range(6)]
@@ -141,6 +141,6 @@ def test_the_commands_of_all_shares_are_those_of_a_seed(capsys):
     assert shares.main(["--seed", "103", "--list"]) == 0
     printed = capsys.readouterr().out
 
-    assert "--tier slow --share 1/2\n" in printed
+    assert "--tier slow --share 3/4\n" in printed
     assert "--every 100 --first 3" in printed
     assert "--seed 103 --programs" in printed
