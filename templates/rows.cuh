@@ -95,6 +95,52 @@ OW_INLINE T join_row(T (&acc)[LANES], const int lane, const Join join OW_CALLED_
     return join_threads(join_lanes(acc, join), lane, join OW_CALLER);
 }
 
+#ifdef ACROSS
+// Places in shared memory where the columns of a block become rows of neighbouring threads, and a
+// line behind them for what is reduced; an odd pitch keeps the threads of a row in different banks.
+#define PITCH (ACROSS * COLUMNS + 1)
+#define OW_LINES(BYTES) OW_INLINE void* lines(Bytes<BYTES>) { \
+    __shared__ __align__(BYTES) char met[BYTES * (THREADS_PER_ROW + 1) * PITCH]; return met; }
+OW_LINES(1) OW_LINES(2) OW_LINES(4) OW_LINES(8) OW_LINES(16)
+
+// The threads of each column: they lie ACROSS apart, and join as the threads of a row do.  Each of
+// them has the results of its columns then.
+template <class T, class Join>
+OW_INLINE void join_down(T (&mine)[COLUMNS], const int side, const int lane, const Join join OW_CALLED_FROM) {
+#if THREADS_PER_ROW > 1
+    T* const met = (T*)lines(Bytes<sizeof(T)>());
+    T* const reduced = met + THREADS_PER_ROW * PITCH;
+OW_UNROLL
+    for (int l = 0; l < COLUMNS; ++l) met[lane * PITCH + side * COLUMNS + l] = mine[l];
+    __syncthreads();
+OW_UNROLL
+    for (int l = 0; l < COLUMNS; ++l) {
+        const int of_row = threadIdx.x % THREADS_PER_ROW;
+        const int column = l * ACROSS + threadIdx.x / THREADS_PER_ROW;
+        const T all = join_threads(met[of_row * PITCH + column], of_row, join OW_CALLER);
+        if (of_row == 0) reduced[column] = all;
+    }
+    __syncthreads();
+OW_UNROLL
+    for (int l = 0; l < COLUMNS; ++l) mine[l] = reduced[side * COLUMNS + l];
+    __syncthreads();  // the places may be written again
+#endif
+}
+#endif
+
+// True in the last of some blocks to get here, to whom what all of them have stored is visible then.
+OW_INLINE bool is_last(unsigned* counter, const int blocks OW_CALLED_FROM) {
+    __shared__ bool last;
+    __syncthreads();  // this block has stored its results
+    if (threadIdx.x == 0) {
+        __threadfence();  // and they are visible before the count
+        last = atomicAdd(counter, 1u) == blocks - 1;
+    }
+    __syncthreads();
+    if (last) __threadfence();
+    return last;
+}
+
 // What came before the warp of `lane`; the carry then has the totals of all warps, which lie `apart`.
 template <class T, class Join>
 OW_INLINE T scan_warps(const T* totals, const int apart, T& carry, const int lane, const Join join) {

@@ -92,6 +92,11 @@ def _covers_row(value: int, facts: Facts) -> str:
     return f"a row of this class takes {facts.row_chunks} chunks" if short else ""
 
 
+def _divides_columns(value: int, facts: Facts) -> str:
+    most = facts.columns
+    return f"threads have whole chunks of {most} columns at most" if value > most else ""
+
+
 def _scan_lanes(facts: Facts) -> int:
     light = facts.device.is_host and not facts.heavy
     return min(LIGHT_LANES, _plan(facts).lanes) if light else _plan(facts).lanes
@@ -160,6 +165,11 @@ REDUCE = (
         lambda f: int(_plan(f).runs),
     ),
 )  # fmt: skip
+OUTER = (
+    power("COLUMNS", "neighbouring columns of one thread", lambda f: f.columns, _divides_columns),
+    power("ACROSS", "threads side by side, with columns of their own", lambda f: f.across),
+    *REDUCE,
+)
 # Elements that a host thread takes at once where nothing but the scan is computed: they stay in
 # registers (measured: 0.35 ns for an int64, 0.65 ns with 64).  More pay where they vectorise: g++
 # unrolls short loops instead (an exp: 0.9 ns with 64, 3.9 ns with 8).
