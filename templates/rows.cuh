@@ -5,13 +5,13 @@
 
 // What several passes read of a row: registers, which hold all of it, or `load(r, j0)`, which reads
 // the chunk that begins at column j0.
-template <int CHUNKS, class R, class Load>
-OW_INLINE void hold_row(R (&row)[CHUNKS][LANES], const int lane, const Load& load) {
+template <int HELD, class R, class Load>
+OW_INLINE void hold_row(R (&row)[HELD][LANES], const int lane, const Load& load) {
 OW_UNROLL
-    for (int c = 0; c < CHUNKS; ++c) load(row[c], (c * THREADS_PER_ROW + lane) * LANES);
+    for (int c = 0; c < HELD; ++c) load(row[c], (c * THREADS_PER_ROW + lane) * LANES);
 }
-template <int CHUNKS, class R>
-OW_INLINE void read_chunk(R (&r)[LANES], const R (&row)[CHUNKS][LANES], const index_t c, index_t) {
+template <int HELD, class R>
+OW_INLINE void read_chunk(R (&r)[LANES], const R (&row)[HELD][LANES], const index_t c, index_t) {
 OW_UNROLL
     for (int l = 0; l < LANES; ++l) r[l] = row[c][l];
 }

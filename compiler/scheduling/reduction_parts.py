@@ -1,9 +1,10 @@
 """Threads and parts of the rows that a GPU reduces, by what fills a large device.
 
 A plan must be the same whatever device happens to be there, so ``FILLING`` stands for its
-multiprocessors.  A long row is shared by as many blocks as fill a device together with those of
-the other rows, as long as each of their threads has ``LEAST_CHUNKS``: joining costs a fence and a
-count in each block, and the last one's reading of all parts.
+multiprocessors.  A long row is shared by as many blocks as are on a device at once together with
+those of the other rows: a second turn of few blocks would leave most of it idle.  Each of their
+threads has ``LEAST_CHUNKS`` at least: joining costs a fence and a count in each block, and the
+last one's reading of all parts.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LANES = 4
-# Blocks that keep a large device busy: eight of 256 threads on each of 128 multiprocessors.
-FILLING = 1024
-MOST_PARTS = 1024
+# Blocks that a large device has at once, and that keep its memory busy, as half as many do: four
+# of 256 threads on each of 128 multiprocessors, with 64 bytes in flight a thread.
+FILLING = 512
 LEAST_CHUNKS = 2
 # Columns that a block reduces side by side where rows lie across the memory, 128 bytes of float32.
 BAND = 32
@@ -44,14 +45,13 @@ class RowThreads:
         if cols <= self.longest:
             return 1
         blocks = max(1, -(-rows // self.together))
-        wanted = 1 << (-(-FILLING // blocks) - 1).bit_length()
-        most = 1 << (cols // (LEAST_CHUNKS * self.most * LANES)).bit_length() - 1
-        return min(wanted, most, MOST_PARTS)
+        each = min(FILLING // blocks, cols // (LEAST_CHUNKS * self.most * LANES))
+        return 1 << max(0, each.bit_length() - 1)
 
 
 # Threads along the memory, by QuACK's table for row kernels (github.com/Dao-AILab/quack,
-# reduction_base): few for short rows, so that a warp serves several rows and needs no barrier.  What
-# follows a reduction of a row that one block has is in the same kernel.
+# reduction_base): few for short rows, so that a warp serves several rows and needs no barrier.
+# What follows a reduction of a row that one block has is in the same kernel.
 ALONG = RowThreads(((64, 8), (128, 16), (2048, 32), (4096, 64), (8192, 128)), 256, longest=32768)
 # Threads down a column, beside those of the neighbouring columns: the fewer rows, the more columns
 # a block has side by side.

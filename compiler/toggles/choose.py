@@ -38,7 +38,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "reduce": (*COMMON, SHUFFLE, *PLAN, *rows.REDUCE),
     "outer": (*COMMON, SHUFFLE, *PLAN, *rows.OUTER),
     "scan": (*COMMON, *rows.SCAN),
-    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *rows.REDUCE),
+    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *rows.PARTS),
     "scan_columns": (*COMMON, *rows.SCAN_COLUMNS),
     "tile": (*COMMON, *TILE),
     "product": (*COMMON, *PRODUCT),

@@ -63,7 +63,7 @@ class CallPlan:
     steps: tuple[Step, ...]
     scalars: tuple[Scalar, ...]
     formats: str
-    workspaces: tuple[tuple[Kernel, int], ...]
+    workspaces: tuple[tuple[Kernel, int, int], ...]
     outputs: tuple[int, ...]
     straight: tuple[tuple[int, int], ...]
     stores: tuple[Store, ...]
