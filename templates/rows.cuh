@@ -97,7 +97,8 @@ OW_INLINE T join_row(T (&acc)[LANES], const int lane, const Join join OW_CALLED_
 
 #ifdef ACROSS
 // Places in shared memory where the columns of a block become rows of neighbouring threads, and a
-// line behind them for what is reduced; an odd pitch keeps the threads of a row in different banks.
+// line behind them for what is reduced, which is read while the places are written again.  An odd
+// pitch keeps the threads of a row in different banks.
 #define PITCH (ACROSS * COLUMNS + 1)
 #define OW_LINES(BYTES) OW_INLINE void* lines(Bytes<BYTES>) { \
     __shared__ __align__(BYTES) char met[BYTES * (THREADS_PER_ROW + 1) * PITCH]; return met; }
@@ -123,23 +124,9 @@ OW_UNROLL
     __syncthreads();
 OW_UNROLL
     for (int l = 0; l < COLUMNS; ++l) mine[l] = reduced[side * COLUMNS + l];
-    __syncthreads();  // the places may be written again
 #endif
 }
 #endif
-
-// True in the last of some blocks to get here, to whom what all of them have stored is visible then.
-OW_INLINE bool is_last(unsigned* counter, const int blocks OW_CALLED_FROM) {
-    __shared__ bool last;
-    __syncthreads();  // this block has stored its results
-    if (threadIdx.x == 0) {
-        __threadfence();  // and they are visible before the count
-        last = atomicAdd(counter, 1u) == blocks - 1;
-    }
-    __syncthreads();
-    if (last) __threadfence();
-    return last;
-}
 
 // What came before the warp of `lane`; the carry then has the totals of all warps, which lie `apart`.
 template <class T, class Join>

@@ -85,7 +85,14 @@ norm_reduce_f32(
     if (lane == 0) sum0_parts[blockIdx.x] = sum0_part;
 
     // the last block of the row to get here joins the parts, in rising order whoever it is
-    if (!is_last(counter + row, PARTS)) return;
+    __shared__ bool last;
+    if (lane == 0) {
+        __threadfence();  // the parts are visible before the count
+        last = atomicAdd(&counter[row], 1u) == PARTS - 1;
+    }
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
     float sum0_all = 0;
     for (int part = lane; part < PARTS; part += BLOCK) {
         const float other = sum0_parts[part];

@@ -25,6 +25,14 @@ def broadcast_columns(x, y):
     return np.exp(x * y).sum()
 
 
+def two_down(x):
+    return x - x.sum(axis=0) / 7, (x - x.sum(axis=0)).max(axis=0)
+
+
+def weighted_down(x, w, b):
+    return (x * w + b).sum(axis=0) + b, (x * x).sum(axis=0)
+
+
 def long_norm(x):
     return np.sqrt((x * x + 1).sum())
 
@@ -65,6 +73,10 @@ CASES = {
                                  {"USE_WARP_SHUFFLE": 0}),
     "row values": (two_sums, [array((5, 130))], {}),
     "columns": (strided_both, [array((37, 21)) - 10], {}),
+    "columns of a block": (two_down, [array((150, 36))], {}),
+    "columns of a block through memory": (two_down, [array((150, 10))], {"USE_WARP_SHUFFLE": 0}),
+    "columns of blocks": (weighted_down, [array((1100, 12)), array((1100, 1)), array((12,))], {}),
+    "columns of batches": (lambda x: x.max(axis=1), [array((2, 1061, 5)) - 10], {"USE_RUNS": 1}),
     "gathered sum": (broadcast_columns, [array((12, 30))[:, ::2], array((15,))], {}),
     "scattered rows": (strided_planes, [array((5, 7, 9)) - 10], {}),
     "reduce": (long_norm, [array((39004,))[1:]], {}),
@@ -361,7 +373,7 @@ HELPER_CASES = [
     "bytes of floats", "windows", "places", "windows of rows", "index", "int8", "uint16",
     "whole numbers", "parts of numbers", "ends of bytes", "windows in steps",
     "neighbours", "long neighbours", "neighbours of 16 bits", "neighbours in bfloat16",
-    "row of runs",
+    "row of runs", "columns of a block", "columns of blocks",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from tests.mutants.make import Mutant
 # pattern over "file:line: change: `before` -> `after`", reason
 EXPLAINED: tuple[tuple[str, str], ...] = (
     (
-        r"(reduce|scan_parts)\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
+        r"(pass_macros|scan_parts)\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
         "The fence of the reading side: the checker takes what an atomic has read as known, as the "
         "programming guide's own example does, which has no such fence.",
     ),
