@@ -41,6 +41,10 @@ def array(shape):
     return aligned(np.random.default_rng(2).standard_normal(shape).astype(np.float32))
 
 
+def wide(shape):
+    return aligned(array(shape).astype(np.float64))
+
+
 def scores(x, w, b):
     return softmax(-1 - np.abs(x @ w + b))
 
@@ -75,8 +79,9 @@ CASES = {
     "columns": (strided_both, [array((37, 21)) - 10], {}),
     "columns of a block": (two_down, [array((150, 36))], {}),
     "columns of a block through memory": (two_down, [array((150, 10))], {"USE_WARP_SHUFFLE": 0}),
-    "columns of blocks": (weighted_down, [array((1100, 12)), array((1100, 1)), array((12,))], {}),
-    "columns of batches": (lambda x: x.max(axis=1), [array((2, 1061, 5)) - 10], {"USE_RUNS": 1}),
+    "columns of blocks": (weighted_down, [wide((1100, 40)), wide((1100, 1)), wide((40,))], {}),
+    "columns of batches": (lambda x: x.sum(axis=1), [array((2, 2300, 15))], {"USE_RUNS": 1}),
+    "columns of bands": (lambda x: x.max(axis=1), [array((2, 40, 36)) - 10], {}),
     "gathered sum": (broadcast_columns, [array((12, 30))[:, ::2], array((15,))], {}),
     "scattered rows": (strided_planes, [array((5, 7, 9)) - 10], {}),
     "reduce": (long_norm, [array((39004,))[1:]], {}),

@@ -14,6 +14,18 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "programming guide's own example does, which has no such fence.",
     ),
     (
+        r"outer\.cu\.j2:\d+: widen a bound: `for \(int (k|first) = 0;",
+        "One more row of registers, or one more part, behind the last: nothing takes it.",
+    ),
+    (
+        r"outer\.cu\.j2:\d+: (flip a comparison|drop a condition): `if \(lane == 0\) EACH_COLUMN",
+        "Every thread of a column has its result, so any of them may store it.",
+    ),
+    (
+        r"PARTS \* ACROSS \+ COLUMNS",
+        "A place has 16 bytes, so numbers of fewer are far enough apart with these.",
+    ),
+    (
         r"_tile\[r\]\[j0\], \{\{ end \}\} \+ j0",
         "What lies behind a row of the tile is read into registers that no store takes.",
     ),
