@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
     made = parser()
     options = made.parse_args(arguments)
     if options.experiments == [MODEL]:
-        from bench.model.table import run
+        from bench.experiments.model.table import run
 
         return run(options.results, quick=options.quick, hold=options.hold)
     unknown = [name for name in options.experiments if name not in EXPERIMENTS]

@@ -453,3 +453,7 @@ OW_UNROLL
 template <class T> OW_INLINE typename Volatile<T>::type* part_results(void* partials, int k, int parts) {
     return (typename Volatile<T>::type*)((char*)partials + ((index_t)(k * gridDim.y + blockIdx.y) * parts) * 16);
 }
+// Those for the band of columns blockIdx.x, of all columns of a part side by side.
+template <class T> OW_INLINE typename Volatile<T>::type* band_results(void* partials, int k, int columns) {
+    return (typename Volatile<T>::type*)((char*)partials + ((uint64)k * gridDim.x + blockIdx.x) * columns * 16);
+}

@@ -5,13 +5,13 @@
 
 // What several passes read of a row: registers, which hold all of it, or `load(r, j0)`, which reads
 // the chunk that begins at column j0.
-template <int CHUNKS, class R, class Load>
-OW_INLINE void hold_row(R (&row)[CHUNKS][LANES], const int lane, const Load& load) {
+template <int HELD, class R, class Load>
+OW_INLINE void hold_row(R (&row)[HELD][LANES], const int lane, const Load& load) {
 OW_UNROLL
-    for (int c = 0; c < CHUNKS; ++c) load(row[c], (c * THREADS_PER_ROW + lane) * LANES);
+    for (int c = 0; c < HELD; ++c) load(row[c], (c * THREADS_PER_ROW + lane) * LANES);
 }
-template <int CHUNKS, class R>
-OW_INLINE void read_chunk(R (&r)[LANES], const R (&row)[CHUNKS][LANES], const index_t c, index_t) {
+template <int HELD, class R>
+OW_INLINE void read_chunk(R (&r)[LANES], const R (&row)[HELD][LANES], const index_t c, index_t) {
 OW_UNROLL
     for (int l = 0; l < LANES; ++l) r[l] = row[c][l];
 }
@@ -94,6 +94,39 @@ template <class T, class Join>
 OW_INLINE T join_row(T (&acc)[LANES], const int lane, const Join join OW_CALLED_FROM) {
     return join_threads(join_lanes(acc, join), lane, join OW_CALLER);
 }
+
+#ifdef ACROSS
+// Places in shared memory where the columns of a block become rows of neighbouring threads, and a
+// line behind them for what is reduced, which is read while the places are written again.  An odd
+// pitch keeps the threads of a row in different banks.
+#define PITCH (ACROSS * COLUMNS + 1)
+#define OW_LINES(BYTES) OW_INLINE void* lines(Bytes<BYTES>) { \
+    __shared__ __align__(BYTES) char met[BYTES * (THREADS_PER_ROW + 1) * PITCH]; return met; }
+OW_LINES(1) OW_LINES(2) OW_LINES(4) OW_LINES(8) OW_LINES(16)
+
+// The threads of each column: they lie ACROSS apart, and join as the threads of a row do.  Each of
+// them has the results of its columns then.
+template <class T, class Join>
+OW_INLINE void join_down(T (&mine)[COLUMNS], const int side, const int lane, const Join join OW_CALLED_FROM) {
+#if THREADS_PER_ROW > 1
+    T* const met = (T*)lines(Bytes<sizeof(T)>());
+    T* const reduced = met + THREADS_PER_ROW * PITCH;
+OW_UNROLL
+    for (int l = 0; l < COLUMNS; ++l) met[lane * PITCH + side * COLUMNS + l] = mine[l];
+    __syncthreads();
+OW_UNROLL
+    for (int l = 0; l < COLUMNS; ++l) {
+        const int of_row = threadIdx.x % THREADS_PER_ROW;
+        const int column = l * ACROSS + threadIdx.x / THREADS_PER_ROW;
+        const T all = join_threads(met[of_row * PITCH + column], of_row, join OW_CALLER);
+        if (of_row == 0) reduced[column] = all;
+    }
+    __syncthreads();
+OW_UNROLL
+    for (int l = 0; l < COLUMNS; ++l) mine[l] = reduced[side * COLUMNS + l];
+#endif
+}
+#endif
 
 // What came before the warp of `lane`; the carry then has the totals of all warps, which lie `apart`.
 template <class T, class Join>

@@ -14,7 +14,7 @@ from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Param
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.calls.steps import counters, partial_bytes
+from opweave.runtime.calls.steps import workspace
 from opweave.templates import TEMPLATES
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([\w.]+)"[^\n]*\n', re.MULTILINE)
@@ -129,12 +129,12 @@ def _launcher(
 
 def _workspace(kernel: Kernel, kind: str, extents: Extents) -> str:
     """Memory that a kernel needs for itself."""
-    _, rows, _ = kernel.elements(extents)
+    partials, counters = workspace(kernel, extents)
     if kind == "faults":
         return 'cupy.zeros(1, "uint64")'
     if kind == "counter":
-        return f'cupy.zeros({counters(kernel, rows)}, "uint32")'
-    return f'cupy.empty({partial_bytes(kernel, rows)}, "uint8")'
+        return f'cupy.zeros({counters // 4}, "uint32")'
+    return f'cupy.empty({partials}, "uint8")'
 
 
 def _argument(

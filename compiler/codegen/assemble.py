@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from opweave.compiler.codegen.assemble_columns import ColumnsAssembler, walks_columns
+from opweave.compiler.codegen.assemble_columns import columns_assembler
 from opweave.compiler.codegen.assemble_handwritten import HandwrittenAssembler, LibraryAssembler
 from opweave.compiler.codegen.assemble_matrix import TileAssembler, reads_across
 from opweave.compiler.codegen.assemble_pixels import PixelAssembler
@@ -87,13 +87,13 @@ class ShapeClasses:
 def _assemblers(setting: Setting, make: Make) -> Iterator[Assembler]:
     """The assembler of each group: that of its form, unless its operands lie across the loop.
 
-    Then a map takes tiles, unless the user has given it an index or a guard, and a row group on
-    the host bands of columns, unless it has any op-codes of the user's in its structure.
+    Then a map takes tiles, unless the user has given it an index or a guard, and a row group bands
+    of columns, unless it has any op-codes of the user's in its structure.
     """
     for number, group in enumerate(setting.schedule.groups):
         made = make(ASSEMBLERS[group.form.kind], number)
-        if type(made) is RowAssembler and not made.placed and walks_columns(made):
-            made = make(ColumnsAssembler, number)
+        if isinstance(made, RowAssembler | ReduceAssembler) and (down := columns_assembler(made)):
+            made = make(down, number)
         elif type(made) is MapAssembler and _takes_tiles(made):
             made = make(TileAssembler, number)
         yield made

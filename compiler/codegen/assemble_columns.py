@@ -27,6 +27,14 @@ from opweave.opcodes.codes import Phase
 COLUMNS_FROM = 8
 # Longest rows that are walked side by side though each of them is a run of memory.
 SHORT = 32  # a chunk of lanes
+# Most threads of a GPU that go down a column together.
+MOST_DOWN = 32
+# Threads of its block, and most columns of each, whose running values take so many bytes: with
+# more the registers hold fewer loads in flight (sums of float16 take 1.4 times as long by the
+# model).
+BLOCK = 256
+MOST_EACH = 4
+RUNNING_BYTES = 128
 # Most columns of a band: its running values, LANES for each column, stay in the nearest cache.
 MOST_COLUMNS = 64
 
@@ -49,27 +57,32 @@ def bands_of(assembler: Assembler) -> Bands | None:
     return Bands(kept[:-1], rows[0], kept[-1]) if len(rows) == 1 and kept else None
 
 
-def walks_columns(assembler: Assembler) -> bool:
-    """True for a row group on the host that is better off in bands of columns, if enough of them.
+def columns_assembler(assembler: Assembler) -> type[ColumnsAssembler] | None:
+    """What walks a row group in bands of columns; None where it is better off row by row.
 
-    That is one whose columns lie side by side, or whose rows are shorter than a vector.
+    Its columns lie side by side, or on the host its rows are shorter than a vector.
     """
-    bands = bands_of(assembler) if assembler.device.is_host else None
-    if bands is None or assembler.tables or assembler._notes_faults():
-        return False
+    if assembler.tables or assembler._notes_faults() or assembler.placed:
+        return None
+    bands, plan, on_host = bands_of(assembler), assembler.form.plan, assembler.device.is_host
+    if bands is None or plan is None or plan.threads > MOST_DOWN:
+        return None
     space = assembler.form.space
     rows, columns = (
         count((space[d] for d in dims), assembler.extents) for dims in (bands.rows, bands.columns)
     )
     # a column's own coordinate would be an array, as its other values are
-    across = any(
-        any(o.own_dim(d) is not None for d in bands.columns)
-        for o in assembler.coordinates.values()
-    )
+    if any(
+        o.own_dim(d) is not None for o in assembler.coordinates.values() for d in bands.columns
+    ):
+        return None
     own = [(o, o.own_dim(bands.columns[-1])) for o in assembler.operands.values()]
     side_by_side = all(d is None or o.has_unit_stride(d) for o, d in own)
+    if not on_host:
+        return OUTER[assembler.form.kind] if side_by_side else None
     short = rows <= SHORT and bands.rows[-1] > bands.columns[-1]
-    return columns >= COLUMNS_FROM and (side_by_side or short) and not across
+    fits = columns >= COLUMNS_FROM and (side_by_side or short) and plan.parts == 1
+    return ColumnsAssembler if fits else None
 
 
 class ColumnsAssembler(MatrixAssembler):
@@ -107,3 +120,54 @@ class ColumnsAssembler(MatrixAssembler):
             self.names[value.id] = f"{name}{self.ROW_VALUE}"
         operands = [self.text(o, node.result.id in self.form.kept) for o in node.operands]
         return self._mapped(node, phase, operands, names, COLUMN)
+
+
+class OuterAssembler(ColumnsAssembler):
+    """A row group on a GPU whose columns lie side by side, by one block or several."""
+
+    RUNNING = "[l][k]"
+
+    @property
+    def template(self) -> str:
+        return "outer"
+
+    def facts(self) -> Facts:
+        """As many columns a thread as whole chunks of 16 bytes have and registers hold."""
+        found, plan = super().facts(), self.form.plan
+        assert plan is not None
+        cols = max(1, count(self.walk.cols, self.extents))
+        held = RUNNING_BYTES // (plan.lanes * max(found.joined))
+        columns = max(1, min(self._line(), held, MOST_EACH, cols & -cols))
+        side = 1 << (-(-cols // columns) - 1).bit_length()
+        across = max(32 // plan.threads, min(BLOCK // plan.threads, side))
+        aligned = self._is_aligned(columns)
+        return replace(found, columns=columns, across=across, can_vectorise=aligned)
+
+    def _is_aligned(self, width: int) -> bool:
+        """A width that divides the columns, too."""
+        dense = self.walk.dense_row()
+        return all(
+            (o.aligned and (a.rows_aligned or a.base == dense)) or self._starts_aligned(o, width)
+            for o, a in self._chunked
+        )
+
+    def _is_element(self, key: Key) -> bool:
+        return True  # what a column has is read and written in chunks as well
+
+    def _line(self) -> int:
+        """Elements of 16 bytes of what is read in each row, whatever the results take."""
+        read = [
+            o.value.dtype.itemsize
+            for key, o in self.operands.items()
+            if not key.is_output and self.access[key].kind == "chunk"
+        ]
+        return max(1, 16 // min(read, default=4))
+
+
+class OuterPartsAssembler(OuterAssembler):
+    """Columns that several blocks share."""
+
+    SHARES_ROWS = True
+
+
+OUTER: dict[str, type[OuterAssembler]] = {"row": OuterAssembler, "reduce": OuterPartsAssembler}

@@ -45,6 +45,7 @@ WHY: dict[str, str] = {
     "scan_parts": _ROWS,
     "scan_columns": "a thread goes down its columns from the first row on",
     "columns": "a band of columns goes down all rows, on the host",
+    "outer": "a band of columns goes down its rows by threads that meet at barriers",
     "tile": _TILES,
     "product": _TILES,
     "product_rows": _TILES,

@@ -79,6 +79,10 @@ GEOMETRY: dict[str, Geometry] = {
     "row": ROWS,
     "reduce": PARTS,
     "columns": Geometry(lambda t: t["THREADS_PER_ROW"], _columns("COLUMNS")),
+    "outer": Geometry(
+        lambda t: t["THREADS_PER_ROW"] * t["ACROSS"],
+        lambda t, size: (_columns("ACROSS", "COLUMNS")(t, size)[0], t["PARTS"], 1),
+    ),
     "scan": ROWS,
     "scan_parts": PARTS,
     "scan_columns": Geometry(lambda t: t["BLOCK"], _columns("BLOCK", "VECTOR")),

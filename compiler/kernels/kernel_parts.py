@@ -235,6 +235,17 @@ class Pass:
         return any(load.access.kind == "window" for load in self.loads)
 
     @property
+    def uses_row(self) -> bool:
+        """Down columns: a line, a store or what is read once a row names the row."""
+        addressed = (x.access.kind == "splat" for x in self.loads)
+        lines = (*self.lines, *(r.accumulate for r in self.reductions))
+        return (
+            bool(self.stores)
+            or any(addressed)
+            or any("row" in tokens(line.text) for line in lines)
+        )
+
+    @property
     def title(self) -> str:
         names = [r.accumulate.name for r in (*self.reductions, *self.scans)]
         names += [f"store {s.name}" for s in self.stores]

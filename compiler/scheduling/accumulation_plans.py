@@ -2,9 +2,6 @@
 
 The plan is a pure function of the shape class, the dtype and the target; so a fused reduction
 meets its elements in the same order as an unfused one, and its bits are the same.
-
-Threads per row follow QuACK's table for row kernels (github.com/Dao-AILab/quack, reduction_base):
-few threads for short rows, so that a warp serves several rows and needs no barrier.
 """
 
 from __future__ import annotations
@@ -23,14 +20,10 @@ from opweave.compiler.ir.accumulation import (
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes
 from opweave.compiler.ir.values import Extents, count, extent_of
-from opweave.compiler.scheduling.long_rows import parts_of
+from opweave.compiler.scheduling.reduction_parts import ACROSS, ALONG, LANES
 from opweave.compiler.scheduling.scan_plans import plan_scan
 from opweave.opcodes.dtypes import C64, C128, F32, F64
 
-# Longest row for a number of threads; longer rows take MOST_THREADS.
-ROW_THREADS = ((64, 8), (128, 16), (2048, 32), (4096, 64), (8192, 128))
-MOST_THREADS = 256
-LANES = 4
 HOST_LANES = 32
 # Rows longer than this, when there are few of them, are shared by several threads.
 HOST_LONG_ROW = 65536
@@ -66,11 +59,9 @@ def row_class(rows: int, cols: int, innermost: bool, device: Device) -> RowClass
     if device.is_host:
         long = innermost and cols > HOST_LONG_ROW and rows < HOST_FEW_ROWS
         return RowClass(1, HOST_PARTS if long else 1, innermost)
-    threads = next((t for limit, t in ROW_THREADS if cols <= limit), MOST_THREADS)
-    if not innermost:
-        return RowClass(1, 1, innermost)
-    parts = parts_of(rows, cols)
-    return RowClass(threads if parts == 1 else MOST_THREADS, parts, innermost)
+    found = ALONG if innermost else ACROSS
+    parts = found.parts(rows, cols)
+    return RowClass(found.threads(cols) if parts == 1 else found.most, parts, innermost)
 
 
 def plan_for(found: RowClass, device: Device) -> Plan:

@@ -36,8 +36,9 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "row": (*COMMON, SHUFFLE, *PLAN, *rows.ROW),
     "columns": (*COMMON, *PLAN, *rows.COLUMNS),
     "reduce": (*COMMON, SHUFFLE, *PLAN, *rows.REDUCE),
+    "outer": (*COMMON, SHUFFLE, *PLAN, *rows.OUTER),
     "scan": (*COMMON, *rows.SCAN),
-    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *rows.REDUCE),
+    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *rows.PARTS),
     "scan_columns": (*COMMON, *rows.SCAN_COLUMNS),
     "tile": (*COMMON, *TILE),
     "product": (*COMMON, *PRODUCT),
@@ -215,6 +216,12 @@ def _check_row(chosen: Mapping[str, int], facts: Facts) -> None:
     _check_threads(threads, "THREADS_PER_ROW ROWS_PER_BLOCK", chosen, facts)
 
 
+def _check_outer(chosen: Mapping[str, int], facts: Facts) -> None:
+    _check_threads(
+        chosen["THREADS_PER_ROW"] * chosen["ACROSS"], "THREADS_PER_ROW ACROSS", chosen, facts
+    )
+
+
 def _check_tile(chosen: Mapping[str, int], facts: Facts) -> None:
     if chosen["VECTOR"] > chosen["TILE"]:
         _refuse("VECTOR TILE", chosen, "an access does not reach beyond a tile")
@@ -248,6 +255,7 @@ TOGETHER: dict[str, Callable[[Mapping[str, int], Facts], None]] = {
     "map": _check_map,
     "pixel": _check_map,
     "row": _check_row,
+    "outer": _check_outer,
     "scan": _check_row,
     "tile": _check_tile,
     "product": _check_product,

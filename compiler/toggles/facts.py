@@ -100,7 +100,8 @@ class Facts:
         moved: bytes that are read and written for one element.
         in_chunks: operands that are read or written in chunks of consecutive elements.
         one_by_one: operands that are read element by element.
-        columns: columns that a block walks together, where a reduction goes down columns.
+        columns: columns that a thread walks together, where a reduction goes down columns.
+        across: threads of a block side by side there.
         heavy: for scans, an element also takes special functions or conversions.
         shape: the tiles of this variant of a kernel of tiles, see ``tiles.VARIANTS``.
         stages: in this variant operands pass through shared memory.
@@ -125,6 +126,7 @@ class Facts:
     in_chunks: int = 1
     one_by_one: int = 0
     columns: int = 1
+    across: int = 1
     heavy: bool = False
     shape: TileShape | None = None
     stages: bool = True

@@ -71,6 +71,13 @@ def _chunks(facts: Facts) -> int:
     return min(MOST_CHUNKS, _power_below(MOST_HELD // (facts.held * _vector(facts))))
 
 
+def _chunks_of_part(facts: Facts) -> int:
+    """Accesses in flight of a thread that shares a long row."""
+    if facts.device.is_host or facts.slots > SLOTS_PER_BYTE * facts.moved:
+        return 1
+    return min(MOST_CHUNKS, _power_below(MOST_HELD // (facts.held * _plan(facts).lanes)))
+
+
 def _power_below(number: int) -> int:
     """The largest power of two that is not larger, 1 at least."""
     return 1 << max(0, number.bit_length() - 1)
@@ -90,6 +97,11 @@ def _fits_registers(value: int, facts: Facts) -> str:
 def _covers_row(value: int, facts: Facts) -> str:
     short = value < facts.row_chunks <= _most_chunks(facts)
     return f"a row of this class takes {facts.row_chunks} chunks" if short else ""
+
+
+def _divides_columns(value: int, facts: Facts) -> str:
+    most = facts.columns
+    return f"threads have whole chunks of {most} columns at most" if value > most else ""
 
 
 def _scan_lanes(facts: Facts) -> int:
@@ -153,13 +165,19 @@ ROW = (ROWS_PER_BLOCK, *IN_REGISTERS)
 COLUMNS = (
     power("COLUMNS", "neighbouring columns that a block goes down together", lambda f: f.columns),
 )
-REDUCE = (
+PARTS = (
     power("PARTS", "accumulation plan: blocks that share a row", lambda f: _plan(f).parts),
     Toggle(
         "USE_RUNS", "accumulation plan: a block has a run of its row, not every PARTS-th piece",
         lambda f: int(_plan(f).runs),
     ),
 )  # fmt: skip
+REDUCE = (power("CHUNKS", OF_CHUNKS, _chunks_of_part), *PARTS)
+OUTER = (
+    power("COLUMNS", "neighbouring columns of one thread", lambda f: f.columns, _divides_columns),
+    power("ACROSS", "threads side by side, with columns of their own", lambda f: f.across),
+    *PARTS,
+)
 # Elements that a host thread takes at once where nothing but the scan is computed: they stay in
 # registers (measured: 0.35 ns for an int64, 0.65 ns with 64).  More pay where they vectorise: g++
 # unrolls short loops instead (an exp: 0.9 ns with 64, 3.9 ns with 8).

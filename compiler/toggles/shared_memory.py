@@ -64,6 +64,13 @@ def _reduce(chosen: Chosen, facts: Facts) -> list[int]:
     return [last, *_meeting(chosen["THREADS_PER_ROW"], chosen, facts)]
 
 
+def _outer(chosen: Chosen, facts: Facts) -> list[int]:
+    threads = chosen["THREADS_PER_ROW"]
+    places = (threads + 1) * (chosen["ACROSS"] * chosen["COLUMNS"] + 1) * (threads > 1)
+    met = _meeting(threads * chosen["ACROSS"], chosen, facts)
+    return [int(chosen["PARTS"] > 1), *(each * places for each in {*facts.joined}), *met]
+
+
 def _scan_parts(chosen: Chosen, facts: Facts) -> list[int]:
     ticket, totals = 4, (each * chosen["PARTS"] for each in facts.joined)
     return [ticket, *totals, *_meeting(chosen["THREADS_PER_ROW"], chosen, facts)]
@@ -97,6 +104,7 @@ def _padding(chosen: Chosen) -> int:
 REQUESTS: dict[str, Callable[[Chosen, Facts], list[int]]] = {
     "row": _rows,
     "reduce": _reduce,
+    "outer": _outer,
     "scan": _rows,
     "scan_parts": _scan_parts,
     "tile": _tile,
@@ -113,6 +121,7 @@ TILES_OF: dict[str, slice] = {
 REMEDIES: dict[str, str] = {
     "row": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or ROWS_PER_BLOCK",
     "reduce": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW",
+    "outer": "keep USE_WARP_SHUFFLE=1, or take a smaller ACROSS or COLUMNS",
     "scan": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or ROWS_PER_BLOCK",
     "scan_parts": "keep USE_WARP_SHUFFLE=1, or take a smaller PARTS or THREADS_PER_ROW",
     "tile": "take a smaller TILE, or USE_SHARED_MEMORY=0",

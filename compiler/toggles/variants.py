@@ -16,6 +16,7 @@ from opweave.compiler.toggles.tiles import RESIDENT, ROW_TILES, STAGES, TILES, T
 SQUARES = (64, 32, 16, 8)
 # Without shared memory, a tile whose lines still fill a sector of the caches both ways.
 UNSTAGED = 32
+WARP = 32
 # Steps of a product's tile that are halved first, since that costs barriers alone: down to a
 # sector of 32 bytes of float32, and only where no tile fits with that, to two.
 FEW_STEPS = (8, 2)
@@ -87,7 +88,20 @@ def only(facts: Facts) -> Iterable[Facts]:
     return (facts,)
 
 
+def outer_variants(facts: Facts) -> Iterator[Facts]:
+    """Reductions down columns: fewer threads side by side, down to a warp, then fewer columns."""
+    assert facts.plan is not None
+    yield facts
+    while facts.across * facts.plan.threads > WARP or facts.columns > 1:
+        if facts.across * facts.plan.threads > WARP:
+            facts = replace(facts, across=facts.across // 2)
+        else:
+            facts = replace(facts, columns=facts.columns // 2)
+        yield facts
+
+
 VARIANTS: dict[str, Callable[[Facts], Iterable[Facts]]] = {
+    "outer": outer_variants,
     "tile": tile_variants,
     "product": product_variants,
     "product_rows": product_variants,

@@ -45,8 +45,8 @@ class Executor(Protocol):
     def arena(self, nbytes: int) -> Callable[[], Any]:
         """A function that makes memory for the temporaries of a call, see ``memory``."""
 
-    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
-        """Memory for partial results and zeroed counters of a reduce kernel."""
+    def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
+        """So many bytes for partial results of a kernel, and for counters, which are zero."""
 
     def faults(self) -> Any:
         """A zeroed 64-bit word, in which kernels note an index that has no element."""

@@ -50,8 +50,8 @@ class CallPlan:
         steps: what is started, in order.
         scalars: the numbers of all steps, which are computed before the first starts.
         formats: how these are packed, each in eight bytes.
-        workspaces: kernel and rows of launches for which the executor gives memory: partial
-            results and counters, which are the arrays behind the arena.
+        workspaces: kernel of launches for which the executor gives memory, and bytes of partial
+            results and of counters, which are the arrays behind the arena.
         outputs: the array in which each output lies; -1 for one that is computed of extents.
         straight: (value, argument): outputs that kernels write to the memory of an argument.
         stores: outputs that arguments hold when all is done, see writes.py.
@@ -63,7 +63,7 @@ class CallPlan:
     steps: tuple[Step, ...]
     scalars: tuple[Scalar, ...]
     formats: str
-    workspaces: tuple[tuple[Kernel, int], ...]
+    workspaces: tuple[tuple[Kernel, int, int], ...]
     outputs: tuple[int, ...]
     straight: tuple[tuple[int, int], ...]
     stores: tuple[Store, ...]
@@ -165,7 +165,7 @@ class _Filling:
         self.places = {value: (array, 0) for array, value in enumerate(arrays)}
         self.places |= {value: (self.arena, at) for value, at in memory.places.items()}
         self.scalars: list[Scalar] = []
-        self.workspaces: list[tuple[Kernel, int]] = []
+        self.workspaces: list[tuple[Kernel, int, int]] = []
         self._steps = 0
 
     def step(self, kernel: Kernel, launch: Launch | None) -> Step:
@@ -233,7 +233,7 @@ class _Filling:
             return [], (0, 0)
         if at is None:
             first = self.arena + 1 + 2 * len(self.workspaces)
-            self.workspaces.append((kernel, kernel.elements(self.layouts.extents)[1]))
+            self.workspaces.append((kernel, *workspace(kernel, self.layouts.extents)))
             return [(slot, first + n, 0) for n, slot in enumerate(slots)], (0, 0)
         partials, counters = workspace(kernel, self.layouts.extents)
         places = zip(slots, (at, at + partials), strict=True)

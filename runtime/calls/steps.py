@@ -100,22 +100,17 @@ def known_number(scalar: Scalar, extents: Mapping[str, Any]) -> Any:
         return None
 
 
-def partial_bytes(kernel: Kernel, rows: int) -> int:
-    """Bytes of the partial results of a kernel whose rows several blocks share."""
-    return 16 * kernel.toggles["PARTS"] * rows * kernel.partial_results
-
-
-def counters(kernel: Kernel, rows: int) -> int:
-    """Counters of such a kernel: one a row; for a scan two a row, and a flag for each part."""
-    return rows * (kernel.toggles["PARTS"] + 2 if kernel.totals else 1)
-
-
 def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
-    """Bytes of a kernel's partial results, and of the counters behind them."""
+    """Bytes of a kernel's partial results, and of the counters behind them.
+
+    There is a counter for blocks that share rows; for those of a scan two, and a flag for each.
+    """
     if not any(param.kind == "partials" for param in kernel.params):
         return 0, 0
-    _, rows, _ = kernel.elements(extents)
-    return partial_bytes(kernel, rows), 4 * counters(kernel, rows)
+    rows, groups = kernel.meeting(extents)
+    parts = kernel.toggles["PARTS"]
+    counters = groups * (parts + 2 if kernel.totals else 1)
+    return 16 * parts * rows * kernel.partial_results, 4 * counters
 
 
 def number_types(kernel: Kernel) -> list[Any]:

@@ -24,7 +24,7 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError
 from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.runtime.calls.arrays import assigned, pointer
-from opweave.runtime.calls.steps import Launch, counters, number_types, partial_bytes
+from opweave.runtime.calls.steps import Launch, number_types
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
 from opweave.runtime.cuda.starting import starter
 from opweave.runtime.cuda.starts import DeviceStart
@@ -144,12 +144,11 @@ class CudaExecutor:
     def arena(self, nbytes: int) -> Callable[[], Any]:
         return self.allocator((nbytes,), dtypes.U8)
 
-    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
+    def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
         """Partial results from the pool, and counters, which are kept per stream."""
-        nbytes, words = partial_bytes(kernel, rows), counters(kernel, rows)
         what = f"the partial results of {kernel.name}"
-        found = partial(self.workspaces.found, nbytes, words)
-        return self.state.run(found, what, nbytes + 4 * words)
+        found = partial(self.workspaces.found, partials, counters // 4)
+        return self.state.run(found, what, partials + counters)
 
     def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
         return memory_plan(schedule, extents)

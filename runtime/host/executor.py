@@ -19,7 +19,7 @@ from opweave.runtime.calls.outcomes import array_scalar
 from opweave.runtime.calls.plan import each_apart, planned
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.starts import StepwiseStart
-from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
+from opweave.runtime.calls.steps import Launch, packer
 from opweave.runtime.host.copies import copy
 from opweave.runtime.host.launcher import HostLaunch, runtime_library
 from opweave.runtime.host.pool import allocator
@@ -52,9 +52,8 @@ class HostExecutor:
     def start(self, prepared: Prepared) -> Start:
         return NativeStart(prepared) if held_at() else StepwiseStart(prepared)
 
-    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
-        zeros = np.zeros(counters(kernel, rows), np.uint32)
-        return np.empty(partial_bytes(kernel, rows), np.uint8), zeros
+    def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
+        return np.empty(partials, np.uint8), np.zeros(counters // 4, np.uint32)
 
     def faults(self) -> np.ndarray[Any, Any]:
         return np.zeros(1, np.uint64)

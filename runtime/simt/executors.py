@@ -18,7 +18,7 @@ from opweave.runtime.binaries.build import Binary
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.plan import each_apart
 from opweave.runtime.calls.starts import StepwiseStart
-from opweave.runtime.calls.steps import Launch, counters, partial_bytes
+from opweave.runtime.calls.steps import Launch
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.checked import CheckedKernel
 from opweave.runtime.simt.checker import Fault, run_sanitized
@@ -71,9 +71,8 @@ class VerifyExecutor(HostExecutor):
 
     memory, start = staticmethod(each_apart), staticmethod(StepwiseStart)
 
-    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
-        partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)
-        return partials, np.zeros(counters(kernel, rows), np.uint32)
+    def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
+        return np.full(partials, PATTERN, np.uint8), np.zeros(counters // 4, np.uint32)
 
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         binary = self.build(kernel, source)

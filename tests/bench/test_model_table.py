@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bench import run
-from bench.model import table
-from bench.model.page import section
-from bench.model.workloads import QUICK, WORKLOADS, columns, eight
+from bench.experiments.model import table
+from bench.experiments.model.page import section
+from bench.experiments.model.workloads import QUICK, WORKLOADS, columns, eight
 from opweave.runtime.model.device import described
 
 pytest.importorskip("elftools")

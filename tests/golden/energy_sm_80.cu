@@ -1,7 +1,7 @@
 // energy_reduce_c64
 // fused: conjugate, multiply, sum
 // z: c64[n0, n1] -> out: c64[]
-// accumulation plan: 32 blocks x 256 threads x 4 lanes a row, joined pairwise
+// accumulation plan: 64 blocks x 256 threads x 4 lanes a row, joined pairwise
 // elements n0 * n1; template reduce.cu.j2, target sm_80
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
@@ -9,7 +9,8 @@
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
-#define PARTS             32   // accumulation plan: blocks that share a row
+#define CHUNKS            4    // accesses of one thread, all issued before the first use
+#define PARTS             64   // accumulation plan: blocks that share a row
 #define USE_RUNS          0    // accumulation plan: a block has a run of its row, not every PARTS-th piece
 #include "opweave.cuh"
 
@@ -45,7 +46,32 @@ energy_reduce_c64(
 #else
     const index_t begin = (index_t)blockIdx.x * BLOCK, end = chunks, step = PARTS * BLOCK;
 #endif
-    for (index_t c = begin + lane; c < end; c += step) {
+    index_t c = begin + lane;
+#if CHUNKS > 1
+    // whole chunks: several are loaded before the first is taken
+    for (; c + (CHUNKS - 1) * step < end && c + (CHUNKS - 1) * step < cols / LANES; c += CHUNKS * step) {
+        complex64 z_row[CHUNKS][LANES];
+#pragma unroll
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t j0 = (c + k * step) * LANES, edge = j0 + LANES;
+            load_chunk(z_row[k], z + j0, edge - j0);
+        }
+#pragma unroll
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t j0 = (c + k * step) * LANES, edge = j0 + LANES;
+            const auto& z_v = z_row[k];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const complex64 v0 = conjugate(z_v[l]);  // conjugate: c64[n0, n1], line 2
+                const complex64 v1 = v0 * z_v[l];  // multiply: c64[n0, n1], line 2
+                if (j0 + l < edge) {
+                    sum0_acc[l] = sum0_acc[l] + v1;  // sum: c64[], line 2
+                }
+            }
+        }
+    }
+#endif
+    for (; c < end; c += step) {
         const index_t j0 = c * LANES;
         complex64 z_v[LANES];
         load_chunk(z_v, z + j0, cols - j0);

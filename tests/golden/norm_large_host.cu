@@ -9,6 +9,7 @@
 #define USE_WARP_SHUFFLE  0    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   1    // accumulation plan: threads that share a row
 #define LANES             32   // accumulation plan: running values of one thread
+#define CHUNKS            1    // accesses of one thread, all issued before the first use
 #define PARTS             16   // accumulation plan: blocks that share a row
 #define USE_RUNS          1    // accumulation plan: a block has a run of its row, not every PARTS-th piece
 #include "opweave.cuh"
@@ -45,7 +46,30 @@ norm_reduce_f32(
 #else
     const index_t begin = (index_t)blockIdx.x * BLOCK, end = chunks, step = PARTS * BLOCK;
 #endif
-    for (index_t c = begin + lane; c < end; c += step) {
+    index_t c = begin + lane;
+#if CHUNKS > 1
+    // whole chunks: several are loaded before the first is taken
+    for (; c + (CHUNKS - 1) * step < end && c + (CHUNKS - 1) * step < cols / LANES; c += CHUNKS * step) {
+        float x_row[CHUNKS][LANES];
+#pragma unroll
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t j0 = (c + k * step) * LANES, edge = j0 + LANES;
+            load_chunk(x_row[k], x + j0, edge - j0);
+        }
+#pragma unroll
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t j0 = (c + k * step) * LANES, edge = j0 + LANES;
+            const auto& x_v = x_row[k];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
+                const bool inside = j0 + l < edge;
+                sum0_acc[l] = chosen(inside, sum0_acc[l] + v0, sum0_acc[l]);  // sum: f32[], line 2
+            }
+        }
+    }
+#endif
+    for (; c < end; c += step) {
         const index_t j0 = c * LANES;
         float x_v[LANES];
         load_chunk(x_v, x + j0, cols - j0);

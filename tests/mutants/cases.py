@@ -25,12 +25,24 @@ def broadcast_columns(x, y):
     return np.exp(x * y).sum()
 
 
+def two_down(x):
+    return x - x.sum(axis=0) / 7, (x - x.sum(axis=0)).max(axis=0)
+
+
+def weighted_down(x, w, b):
+    return (x * w + b).sum(axis=0) + b, (x * x).sum(axis=0)
+
+
 def long_norm(x):
     return np.sqrt((x * x + 1).sum())
 
 
 def array(shape):
     return aligned(np.random.default_rng(2).standard_normal(shape).astype(np.float32))
+
+
+def wide(shape):
+    return aligned(array(shape).astype(np.float64))
 
 
 def scores(x, w, b):
@@ -65,6 +77,11 @@ CASES = {
                                  {"USE_WARP_SHUFFLE": 0}),
     "row values": (two_sums, [array((5, 130))], {}),
     "columns": (strided_both, [array((37, 21)) - 10], {}),
+    "columns of a block": (two_down, [array((150, 36))], {}),
+    "columns of a block through memory": (two_down, [array((150, 10))], {"USE_WARP_SHUFFLE": 0}),
+    "columns of blocks": (weighted_down, [wide((1100, 40)), wide((1100, 1)), wide((40,))], {}),
+    "columns of batches": (lambda x: x.sum(axis=1), [array((2, 2300, 15))], {"USE_RUNS": 1}),
+    "columns of bands": (lambda x: x.max(axis=1), [array((2, 40, 36)) - 10], {}),
     "gathered sum": (broadcast_columns, [array((12, 30))[:, ::2], array((15,))], {}),
     "scattered rows": (strided_planes, [array((5, 7, 9)) - 10], {}),
     "reduce": (long_norm, [array((39004,))[1:]], {}),
@@ -361,7 +378,7 @@ HELPER_CASES = [
     "bytes of floats", "windows", "places", "windows of rows", "index", "int8", "uint16",
     "whole numbers", "parts of numbers", "ends of bytes", "windows in steps",
     "neighbours", "long neighbours", "neighbours of 16 bits", "neighbours in bfloat16",
-    "row of runs",
+    "row of runs", "columns of a block", "columns of blocks",
 ]  # fmt: skip
 
 

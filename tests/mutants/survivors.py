@@ -9,9 +9,21 @@ from tests.mutants.make import Mutant
 # pattern over "file:line: change: `before` -> `after`", reason
 EXPLAINED: tuple[tuple[str, str], ...] = (
     (
-        r"(reduce|scan_parts)\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
+        r"(pass_macros|scan_parts)\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
         "The fence of the reading side: the checker takes what an atomic has read as known, as the "
         "programming guide's own example does, which has no such fence.",
+    ),
+    (
+        r"outer\.cu\.j2:\d+: widen a bound: `for \(int (k|first) = 0;",
+        "One more row of registers, or one more part, behind the last: nothing takes it.",
+    ),
+    (
+        r"outer\.cu\.j2:\d+: (flip a comparison|drop a condition): `if \(lane == 0\) EACH_COLUMN",
+        "Every thread of a column has its result, so any of them may store it.",
+    ),
+    (
+        r"PARTS \* ACROSS \+ COLUMNS",
+        "A place has 16 bytes, so numbers of fewer are far enough apart with these.",
     ),
     (
         r"_tile\[r\]\[j0\], \{\{ end \}\} \+ j0",

@@ -55,6 +55,18 @@ def column_sum(x):
     return (x * x).sum(axis=0)
 
 
+def sum_of_middle(x):
+    return x.sum(axis=1)
+
+
+def places_down(x):
+    return x.argmax(axis=0)
+
+
+def standardise_middle(x):
+    return (x - x.mean(axis=1, keepdims=True)) / (x.std(axis=1, keepdims=True) + 1e-6)
+
+
 def standardise(x):
     return (x - x.mean(axis=0)) / (x.std(axis=0) + 1e-6)
 
@@ -186,6 +198,8 @@ def aligned(array):
 
 VECTOR = {"USE_VECTOR_IO": 1}
 SCALAR = {"USE_VECTOR_IO": 0}
+DOWN = {"THREADS_PER_ROW": 32, "PARTS": 1}
+SHARED = {"THREADS_PER_ROW": 32, "PARTS": 4}
 VARIANTS = [
     Variant("map f32", scale_shift, ((1000,),), toggles=VECTOR | {"VECTOR": 4}),
     Variant("map f16", scale_shift, ((1003,),), "float16", toggles=VECTOR | {"VECTOR": 8}),
@@ -218,12 +232,20 @@ VARIANTS = [
     Variant("layer norm", layer_norm, ((13, 768), (768,), (768,)), toggles=VECTOR),
     Variant("layer norm f16", layer_norm, ((13, 768), (768,), (768,)), "float16"),
     Variant("rms norm", rms_norm, ((6, 4096), (4096,)), toggles={"THREADS_PER_ROW": 64}),
-    Variant("columns", column_sum, ((129, 77),), toggles={"THREADS_PER_ROW": 1}),
-    Variant("standardise", standardise, ((129, 77),), toggles={"THREADS_PER_ROW": 1}),
+    Variant("columns", column_sum, ((129, 77),), toggles=DOWN | {"THREADS_PER_ROW": 8}),
+    Variant("columns few rows", column_sum, ((9, 100),), toggles={"THREADS_PER_ROW": 1}),
+    Variant("columns shared", column_sum, ((2600, 100),), toggles=SHARED | {"PARTS": 8}),
+    Variant("columns f16", column_sum, ((700, 40),), "float16", toggles=DOWN | {"COLUMNS": 4}),
+    Variant("columns f64", column_sum, ((700, 34),), "float64", toggles=DOWN | {"COLUMNS": 2}),
+    Variant("columns u8", sum_of_middle, ((2, 1100, 36),), "uint8", toggles=SHARED),
+    Variant("columns c128", column_sum, ((300, 7),), "complex128", toggles=DOWN),
+    Variant("places down", places_down, ((1100, 36),), kernels=2, toggles=SHARED),
+    Variant("standardise", standardise, ((129, 77),), toggles=DOWN | {"THREADS_PER_ROW": 8}),
+    Variant("standardise batch", standardise_middle, ((3, 300, 12),), toggles=DOWN),
     Variant("norm small", norm, ((40, 50),), toggles={"THREADS_PER_ROW": 32}),
-    Variant("norm large", norm, ((300, 500),), toggles={"PARTS": 32}),
+    Variant("norm large", norm, ((300, 500),), toggles={"PARTS": 64}),
     Variant("norm larger", norm, ((1000, 500),), toggles={"PARTS": 128}),
-    Variant("extremes large", extremes, ((300, 500),), toggles={"PARTS": 32}),
+    Variant("extremes large", extremes, ((300, 500),), toggles={"PARTS": 64}),
     Variant("product", linear_relu, ((70, 50), (50, 90), (90,)), toggles={"BLOCK_M": 32}),
     Variant("product f16", linear_relu, ((64, 64), (64, 64), (64,)), "float16", toggles=VECTOR),
     Variant("product bf16", linear_relu, ((64, 64), (64, 64), (64,)), "bfloat16", toggles=VECTOR),
@@ -288,8 +310,8 @@ VARIANTS = [
     ),
     Variant("centred rows", centred_rows, ((7, 100),), "complex64"),
     Variant("centred rows c128", centred_rows, ((7, 400),), "complex128"),
-    Variant("energy", energy, ((300, 500),), "complex64", toggles={"PARTS": 32}),
-    Variant("energy c128", energy, ((300, 500),), "complex128", toggles={"PARTS": 32}),
+    Variant("energy", energy, ((300, 500),), "complex64", toggles={"PARTS": 64}),
+    Variant("energy c128", energy, ((300, 500),), "complex128", toggles={"PARTS": 64}),
     Variant("product c64", complex_rows, ((70, 64), (64, 40), (40,)), "complex64"),
     Variant("product c128", complex_rows, ((40, 33), (33, 200), (200,)), "complex128"),
     Variant("transpose c128", transposed, ((96, 160),), "complex128", toggles={"TILE": 32}),

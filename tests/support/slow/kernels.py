@@ -69,6 +69,12 @@ TABLE: dict[str, dict[str, Slow]] = {
     "test_opted_shared_memory.py": {
         "test_the_compiler_allocates_none_of_it": diagonal("name", "target"),
     },
+    "test_outer.py": {
+        "test_every_number_of_rows_and_columns_is_reduced": diagonal("rows", "columns"),
+        "test_fused_bits_are_those_of_single_operators": every(8),
+        "test_no_toggle_but_the_plans_changes_a_bit": diagonal("toggles", "name", most=6),
+        "test_results_keep_their_bounds_under_every_schedule": every(4),
+    },
     "test_product_stages.py": {
         "test_copies_are_such_and_leave_registers_for_the_blocks": diagonal("rows", "target"),
         "test_no_number_of_stages_changes_a_bit": every(2),

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import opweave as ow
+from bench.experiments.model.workloads import HALVES, QUICK, WORKLOADS, Workload
 from bench.measure.machine import describe
-from bench.model.workloads import HALVES, QUICK, WORKLOADS, Workload
 from opweave.runtime.model.device import DeviceModel, described
 from opweave.runtime.sass.launches import NotingExecutor
 
@@ -71,7 +71,7 @@ def key_of(work: Workload) -> Row:
 def peer_of(work: Workload, device: DeviceModel) -> Row:
     """What Triton's kernel for the same work takes by the model; {} where there is none."""
     try:
-        from bench.model.triton_rows import profile
+        from bench.experiments.model.triton_rows import profile
     except ModuleNotFoundError:
         return {}
     report = profile(work, device)
@@ -183,7 +183,7 @@ def run(results: Path, *, quick: bool, hold: bool) -> int:
             print(text)
             status = 1
     if not hold:
-        from bench.model.page import write_page
+        from bench.experiments.model.page import write_page
 
         write_page(target, [read(target, name) for name in DEVICES])
     return status

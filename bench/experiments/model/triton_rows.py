@@ -17,7 +17,7 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from bench.model.workloads import Workload
+from bench.experiments.model.workloads import Workload
 
 CAPABILITY = {"sm_90a": 90, "sm_80": 80}
 POINTERS = {"f32": "*fp32", "f16": "*fp16", "bf16": "*bf16", "u8": "*u8"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.model.table import titled
+from bench.experiments.model.table import titled
 
 HEAD = """\
 # The standing table: kernels on GPUs, by the model
