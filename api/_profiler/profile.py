@@ -6,7 +6,7 @@ The instructions that a compiler made are executed for control and addresses, se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -19,7 +19,7 @@ from opweave.runtime.model.device import DeviceModel, described
 from opweave.runtime.model.facts import LaunchFacts
 from opweave.runtime.model.occupancy import Occupancy, occupancy
 from opweave.runtime.model.times import model_time
-from opweave.runtime.sass.accesses import SECTOR
+from opweave.runtime.sass.accesses import SECTOR, Requests
 from opweave.runtime.sass.compiled import Compiled, compiled
 from opweave.runtime.sass.counters import arrays_touched, by_block, by_line, by_pipe, counters
 from opweave.runtime.sass.cubins import constants
@@ -183,8 +183,25 @@ def facts_of(
         loaded, least,
         (sum(r.wavefronts for r in near), sum(r.least for r in near)),
         (every, sum(r.bytes for r in far) / SECTOR),
-        flying.loads, flying.bytes, flying.cycles, held.blocks, held.limiter, heaviest,
+        flying.loads, flying.bytes, flying.cycles, held.blocks, held.limiter,
+        _worst(made, run, lambda r: r.sectors - r.bytes / SECTOR if r.space == "global" else 0.0),
+        _worst(made, run, lambda r: r.wavefronts - r.least), _shared_line(launch.source), heaviest,
     )  # fmt: skip
+
+
+def _worst(made: Compiled, run: Execution, cost: Callable[[Requests], float]) -> tuple[int, float]:
+    """The line whose accesses cost most, and how much."""
+    found: dict[int, float] = {}
+    for n, row in run.requests.items():
+        line = made.listing.instructions[n if n >= 0 else -1 - n].line
+        found[line] = found.get(line, 0.0) + cost(row)
+    line = max(found, key=lambda n: found[n], default=0)
+    return (line, found[line]) if found.get(line, 0.0) > 0 else (0, 0.0)
+
+
+def _shared_line(source: str) -> int:
+    lines = enumerate(source.splitlines(), 1)
+    return next((n for n, text in lines if "__shared__" in text), 0)
 
 
 def _bytes(

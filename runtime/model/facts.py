@@ -22,6 +22,10 @@ class LaunchFacts:
         loads_in_flight, bytes_in_flight: of a thread at most.
         warp_cycles: of one warp from its first instruction to its last, alone.
         resident_blocks: that a multiprocessor holds at once, and what limits them.
+        wasteful: the line of the source whose accesses ask for most sectors more than their bytes
+            take, and how many more; ``conflicting``: the line with most bank conflicts, and these.
+        shared_line: where the source has its first array in shared memory. Lines are 0 where
+            unknown.
         heaviest: by pipe the line of the source with most of its instructions, and these.
     """
 
@@ -39,6 +43,9 @@ class LaunchFacts:
     warp_cycles: float
     resident_blocks: int
     limiter: str
+    wasteful: tuple[int, float] = (0, 0.0)
+    conflicting: tuple[int, float] = (0, 0.0)
+    shared_line: int = 0
     heaviest: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
     @property
@@ -50,6 +57,12 @@ class LaunchFacts:
     def warps(self) -> int:
         """Warps of a block."""
         return -(-self.threads // 32)
+
+    @property
+    def is_scattered(self) -> bool:
+        """Accesses ask for clearly more sectors than their bytes take."""
+        asked, least = self.sectors
+        return asked > 1.1 * least
 
     def per_element(self, warp_instructions: float) -> str:
         """Instructions of a thread for each element, or of the whole launch."""

@@ -103,17 +103,34 @@ def memory(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
             f"{facts.loaded_bytes / 1e6:.4g} MB loaded at {flying / 1000:.0f} GB/s: a thread has "
             f"{facts.bytes_in_flight} bytes in flight in {facts.loads_in_flight} loads, "
             f"{facts.resident_blocks} blocks of {facts.threads} threads a multiprocessor",
-            f"more loads before the first use, or more blocks (limited by {facts.limiter})",
+            _coalesced(facts)
+            or f"more loads before the first use, or more blocks (limited by {_limiter(facts)})",
         )]  # fmt: skip
-    wasted = facts.sectors[0] > 1.1 * facts.sectors[1]
-    mend = (
-        "neighbouring threads should read neighbouring elements: "
-        f"{facts.sectors[0] / max(1.0, facts.sectors[1]):.2g} times the sectors that bytes need"
-        if wasted
-        else "move fewer bytes: fuse with what produces or uses them, or a narrower dtype"
-    )
+    fewer = "move fewer bytes: fuse with what produces or uses them, or a narrower dtype"
+    mend = _coalesced(facts) or fewer
     reached = facts.moved_bytes / max(moving, 1e-9) / 1000
     return [Limit("memory", moving, f"{sentence} at {reached:.4g} GB/s", mend)]
+
+
+def _at(line: int) -> str:
+    return f"line {line}: " if line else ""
+
+
+def _coalesced(facts: LaunchFacts) -> str:
+    """What to mend where neighbours read far apart; empty where they do not."""
+    if not facts.is_scattered:
+        return ""
+    times = facts.sectors[0] / max(1.0, facts.sectors[1])
+    return (
+        f"{_at(facts.wasteful[0])}neighbouring threads should read neighbouring elements: the "
+        f"kernel asks for {times:.2g} times the sectors that its bytes take"
+    )
+
+
+def _limiter(facts: LaunchFacts) -> str:
+    """What limits the blocks of a multiprocessor, and where."""
+    is_shared = facts.limiter == "shared memory" and facts.shared_line
+    return f"{facts.limiter}, line {facts.shared_line}" if is_shared else facts.limiter
 
 
 def sectors(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
@@ -122,7 +139,7 @@ def sectors(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
     return [Limit(
         "sectors", _per_sm(asked / 4, 1, facts, device),
         f"{asked:.4g} sectors of 32 bytes asked for, {least:.4g} would hold the bytes; four a "
-        "cycle", "let neighbouring threads read neighbouring elements",
+        "cycle", _coalesced(facts) or "fewer accesses: keep what is read in registers",
     )]  # fmt: skip
 
 
@@ -168,7 +185,7 @@ def pipes(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
 def shared(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
     """Wavefronts of shared memory."""
     count, least = facts.wavefronts
-    padded = "pad rows or swizzle, so that banks differ"
+    padded = f"{_at(facts.conflicting[0])}pad rows or swizzle, so that banks differ"
     mend = padded if count > 1.1 * least else "use a loaded value more often, from registers"
     return [Limit(
         "shared memory", _per_sm(count, device.shared_rate, facts, device),
@@ -182,7 +199,8 @@ def chain(facts: LaunchFacts, device: DeviceModel) -> list[Limit]:
     return [Limit(
         "latency", turns * facts.warp_cycles / device.clock_mhz,
         f"a warp takes {facts.warp_cycles:.0f} cycles alone, in {turns} turns of blocks",
-        "more blocks at once, shorter chains, or loads further ahead of their use",
+        _coalesced(facts) or "more blocks at once, shorter chains, or loads further ahead of "
+        f"their use (blocks limited by {_limiter(facts)})",
     )]  # fmt: skip
 
 

@@ -344,6 +344,51 @@ def test_what_a_block_comes_back_to_is_moved_again(each, times, moved):
     assert found.counters[MOVED] == pytest.approx(moved * x.nbytes + y.nbytes, rel=0.02)
 
 
+PLANTED = """
+extern "C" __global__ void far(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float near = x[i];
+    y[i] = near + x[(i % 4096) * 4096 + i / 4096];  // planted: far
+}
+extern "C" __global__ void banks(const float* x, float* y, int n) {
+    __shared__ float tile[32 * 32];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    float s = 0;
+    tile[t] = x[i];
+    __syncthreads();
+    for (int k = 0; k < n; ++k)
+        s += tile[(t % 32) * 32 + (t / 32 + k) % 32];  // planted: banks
+    y[i] = s;
+}
+extern "C" __global__ void few(const float* x, float* y, int n) {
+    __shared__ float room[11 * 1024];  // planted: few
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    room[t] = x[i];
+    __syncthreads();
+    y[i] = room[63 - t];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "block", "says"),
+    [
+        ("far", 256, "neighbouring elements"),
+        ("banks", 1024, "pad rows"),
+        ("few", 64, "limited by shared memory"),
+    ],
+)
+def test_the_first_advice_names_the_planted_line(kernel, block, says):
+    n = 1 << 24
+    x, y = np.empty(n, np.float32), np.empty(n, np.float32)
+    (found,) = ow.profile_source(PLANTED, kernel, n // block, block, [x, y, 64]).kernels
+    lines = enumerate(PLANTED.splitlines(), 1)
+    (line,) = (number for number, text in lines if f"planted: {kernel}" in text)
+
+    assert says in found.model.binds.mend
+    assert f"line {line}" in found.model.binds.mend
+
+
 def test_what_blocks_beside_each_other_read_is_moved_once():
     n, width = 1 << 25, 4096
     x, y = np.empty(n + 2 * width, np.float32), np.empty(n, np.float32)
