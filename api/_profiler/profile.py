@@ -6,6 +6,7 @@ The instructions that a compiler made are executed for control and addresses, se
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -185,7 +186,7 @@ def facts_of(
         (every, sum(r.bytes for r in far) / SECTOR),
         flying.loads, flying.bytes, flying.cycles, held.blocks, held.limiter,
         _worst(made, run, lambda r: r.sectors - r.bytes / SECTOR if r.space == "global" else 0.0),
-        _worst(made, run, lambda r: r.wavefronts - r.least), _shared_line(launch.source), heaviest,
+        _worst(made, run, lambda r: r.wavefronts - r.least), _shared_line(launch.source, launch.name), heaviest,
     )  # fmt: skip
 
 
@@ -199,9 +200,11 @@ def _worst(made: Compiled, run: Execution, cost: Callable[[Requests], float]) ->
     return (line, found[line]) if found.get(line, 0.0) > 0 else (0, 0.0)
 
 
-def _shared_line(source: str) -> int:
-    lines = enumerate(source.splitlines(), 1)
-    return next((n for n, text in lines if "__shared__" in text), 0)
+def _shared_line(source: str, kernel: str) -> int:
+    """Where a kernel has its first array in shared memory; 0 if nobody finds it."""
+    begin = re.search(rf"\b{re.escape(kernel)}\s*\(", source)
+    place = source.find("__shared__", begin.end() if begin else len(source))
+    return source.count("\n", 0, place) + 1 if place >= 0 else 0
 
 
 def _bytes(
