@@ -186,7 +186,8 @@ def facts_of(
         (every, sum(r.bytes for r in far) / SECTOR),
         flying.loads, flying.bytes, flying.cycles, held.blocks, held.limiter,
         _worst(made, run, lambda r: r.sectors - r.bytes / SECTOR if r.space == "global" else 0.0),
-        _worst(made, run, lambda r: r.wavefronts - r.least), _shared_line(launch.source, launch.name), heaviest,
+        _worst(made, run, lambda r: r.wavefronts - r.least),
+        _shared_line(launch.source, launch.name), heaviest,
     )  # fmt: skip
 
 
