@@ -54,7 +54,7 @@ def test_counters_are_kept_and_partials_are_not(launches):
     first, second = (args for *_, args in launches)
 
     assert first[3] == second[3]
-    assert launches[0][1:3] == ((32, 1, 1), (256, 1, 1))
+    assert launches[0][1:3] == ((64, 1, 1), (256, 1, 1))
 
 
 def test_blocks_that_share_a_scan_have_a_sign_each(launches):

@@ -54,7 +54,7 @@ def failing(monkeypatch, place, errors):
 # Where memory runs out: what is called, and what the error names.
 MEMORY = {
     "empty": (lambda x: x + 1, r"an array f32\[300, 500\] of 600,000 bytes"),
-    "zeros": (lambda x: (x * x).sum(), "the partial results of kernel_reduce_f32 of 516 bytes"),
+    "zeros": (lambda x: (x * x).sum(), "the partial results of kernel_reduce_f32 of 1,028 bytes"),
     "launch": (lambda x: x + 1, "kernel_map_f32: launch of .* blocks"),
     "load": (lambda x: x + 1, "kernel_map_f32: loading the kernel"),
     "asarray": (lambda x: x + 1, r"a copy of an array float32\[300, 500\] of 600,000 bytes"),
