@@ -6,7 +6,7 @@ never from a clock or from what an earlier call took.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from functools import cache
 from types import CodeType, ModuleType
@@ -57,6 +57,7 @@ class ByNumPy(Exception):
         rolled: the kinds of a call whose loops C may run; it is told of if none does.
         learns: the arrays of a call that learns whether C does; if not, the call is a whole.
         stays: calls of these kinds are NumPy's from now on, if C runs none of their loops.
+        lines: kernels may run lines of it, too.
     """
 
     def __init__(
@@ -68,11 +69,12 @@ class ByNumPy(Exception):
         rolled: Any = None,
         learns: Sequence[Any] | None = None,
         stays: bool = False,
+        lines: bool = False,
     ):
         super().__init__(why)
         self.once = why if once is None else once
         self.exact, self.again, self.rolled, self.learns = exact, again, rolled, learns
-        self.stays = stays
+        self.stays, self.lines = stays, lines
 
 
 class Pace:
@@ -213,6 +215,37 @@ def alike(call: Call, exact: bool) -> Any:
         return size
     numbers = tuple(argument_key(v, True, False) for v in call.values if is_scalar(v))
     return size, tuple(array.shape for array in arrays), numbers
+
+
+class LeftToNumPy(dict[Any, tuple[str, Any, bool]]):
+    """Calls that NumPy runs, by their kinds: why, what it is told once for, for which numbers."""
+
+    def __init__(self, kinds: Callable[[Call], Any]):
+        super().__init__()
+        self._kinds = kinds
+
+    def by_size(self, call: Call) -> Any:
+        """A key of calls; longer arrays may take another way."""
+        return self._kinds(call), size_class(call)
+
+    def found(self, call: Call) -> tuple[str, Any, bool] | None:
+        """Why NumPy runs a call, if that is known; see ``ByNumPy``."""
+        kinds = self._kinds(call)
+        short = ((kinds, alike(call, exact)) for exact in (False, True))
+        keys = (kinds, self.by_size(call), *short)
+        return next((self[key] for key in keys if key in self), None)
+
+    def left(
+        self, call: Call, why: str, once: Any = None, key: Any = None, exact: bool = False
+    ) -> ByNumPy:
+        """What calls of this kind, or of a ``key``, are told from now on, without a trace."""
+        keep(self, key or self._kinds(call), (why, once, exact))
+        return ByNumPy(why, once)
+
+    def short(self, call: Call, why: str, error: OpweaveError) -> ByNumPy:
+        """What calls of this kind and size are told from now on."""
+        key = self._kinds(call), alike(call, error.asks)
+        return self.left(call, why, "short", key, error.asks)
 
 
 def keep(known: dict[Any, Any], key: Any, value: Any) -> None:

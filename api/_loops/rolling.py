@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave._loops.rolled import MOST_KINDS, Rolled
+from opweave._loops.rolled import Rolled
+from opweave._loops.sites import MOST_KINDS, Site
+from opweave._loops.stretches import Make
 from opweave.compiler.captures.source import has_loop
 from opweave.compiler.ir.pace import ROLLED
 from opweave.compiler.pipeline.driver import Options
@@ -28,8 +30,9 @@ class Loops:
         reasons: of those, the lines of their loops, and why each is left to Python.
     """
 
-    def __init__(self, given: Callable[..., Any], options: Options):
-        self._given = given
+    def __init__(self, given: Callable[..., Any], options: Options, make: Make | None = None):
+        """``make`` makes kernels of lines."""
+        self._given, self._make = given, make
         asked = options.toggles or options.structure or options.fast
         self._is_open = options.fused and not asked
         self._first: Rolled | None = None
@@ -89,7 +92,9 @@ class Loops:
             raise NotRolled
         return result
 
-    def looked_at(self, kinds: Any, arrays: Sequence[Any], args: Any, kwargs: Any) -> None:
+    def looked_at(
+        self, kinds: Any, arrays: Sequence[Any], args: Any, kwargs: Any, lines: bool
+    ) -> None:
         """Run a call only to see which of its loops C runs; arrays hold afterwards what they did.
 
         What the function raises is left to the call itself.
@@ -98,7 +103,7 @@ class Loops:
             return
         put_back = remembered(arrays)
         with suppress(Exception):
-            self.run(kinds, args, kwargs)
+            self.run(kinds, args, kwargs, lines)
         put_back()
 
     def notes(self, kinds: Any) -> list[str]:
@@ -106,18 +111,23 @@ class Loops:
         left = self.reasons.get(kinds, ()) if self.known.get(kinds) is None else ()
         return [f"C does not run the loop at line {line}: {why}" for line, why in left]
 
-    def runner(self, kinds: Any) -> Callable[..., Any]:
+    def runner(self, kinds: Any, lines: bool = False) -> Callable[..., Any]:
         """What runs a call of some kinds."""
-        return lambda *args, **kwargs: self.run(kinds, args, kwargs)
+        return lambda *args, **kwargs: self.run(kinds, args, kwargs, lines)
 
-    def run(self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run a call; the first of its kinds finds out which loops can be in C."""
+    def run(
+        self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any], lines: bool = False
+    ) -> Any:
+        """Run a call; the first of its kinds finds out which loops can be in C.
+
+        ``lines``: and which lines kernels run.
+        """
         self._look()
         found = self.known.get(kinds)
         if found is not None:
             return found(*args, **kwargs)
         assert isinstance(self._given, FunctionType)
-        rolled = Rolled(self._given)
+        rolled = Rolled(self._given, make=self._make if lines else None)
         try:
             return rolled(*args, **kwargs)
         finally:
@@ -125,7 +135,9 @@ class Loops:
                 self.known.clear()
                 self.reasons.clear()
             self.known[kinds] = rolled.settled() if rolled.ran else None
-            self.reasons[kinds] = [(s.node.lineno, s.left) for s in rolled.sites if s.left]
+            self.reasons[kinds] = [
+                (s.node.lineno, s.left) for s in rolled.sites if s.left and type(s) is Site
+            ]
 
     def _look(self) -> None:
         """Forget all where the function is not what it was."""

@@ -35,6 +35,9 @@ MOVES = frozenset(("where", "copy", "cast", "full", "coordinate", "real", "imag"
 
 # Seconds that an operation has to save in the mean, to be worth its part of all that.
 PAYS = 200e-6
+# Seconds that lines between two breaks have to save as kernels: of arrays as long as an argument,
+# and of others, whose kernels may have to be prepared for another length at each call.
+STEADY_LINES, LINES = 100e-6, 600e-6
 
 
 def mean_seconds(nodes: Sequence[Node], extents: Extents) -> float:
@@ -69,19 +72,23 @@ def _looking_up(nodes: Sequence[Node], places: Set[int]) -> int:
 
 
 def pays_between(nodes: Sequence[Node], extents: Extents) -> bool:
-    """Whether a whole with calls of NumPy's library is no slower than NumPy; True without any.
+    """Whether a whole with calls of NumPy's library is no slower than NumPy; True without any."""
+    calls = sum(node.is_library for node in nodes)
+    seconds = [_seconds(n, extents) for n in nodes if _computes(n)]
+    cost = WHOLE + BETWEEN * calls
+    total = sum(seconds) + sum(_seconds(n, extents) for n in nodes if n.is_library)
+    return not calls or total >= NOTICED * cost or saved(nodes, extents) >= cost
+
+
+def saved(nodes: Sequence[Node], extents: Extents) -> float:
+    """Seconds that kernels save between calls of NumPy's library, and before and behind these.
 
     Operations of one kernel load and store once.
     """
     calls = sum(node.is_library for node in nodes)
     seconds = [_seconds(n, extents) for n in nodes if _computes(n)]
-    cost = WHOLE + BETWEEN * calls
-    total = sum(seconds) + sum(_seconds(n, extents) for n in nodes if n.is_library)
-    if not calls or total >= NOTICED * cost:
-        return True
     longest = max((count(v.shape, extents) for n in nodes for v in n.results), default=0)
-    kernels = min(len(seconds), calls + 1)
-    return sum(seconds) - kernels * (CALL + longest * ELEMENT) >= cost
+    return sum(seconds) - min(len(seconds), calls + 1) * (CALL + longest * ELEMENT)
 
 
 def _computes(node: Node) -> bool:
