@@ -13,7 +13,7 @@ from opweave._functions.calls import Ready, packed_into
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, WholeLines, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
-from opweave._functions.short import ByNumPy, LeftToNumPy, Pace, keep, text_of
+from opweave._functions.short import NOT_WORTH, ByNumPy, LeftToNumPy, Pace, keep, text_of
 from opweave._loops.rolling import Loops, NotRolled
 from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
 from opweave.compiler.tracing.calling import is_of_function
@@ -30,8 +30,6 @@ from opweave.opcodes.errors import (
 from opweave.runtime.calls.writes import Unwritten
 from opweave.runtime.process import environment
 
-# Why NumPy runs a call that has loops, none of which C runs, and no lines of which kernels run.
-NOT_WORTH = "C runs none of its loops, and no lines between are worth a kernel"
 # Kinds of calls that are traced in vain before all others run in parts, too.
 MOST_REFUSED = 8
 
@@ -121,16 +119,20 @@ class Fallback:
             raise error
 
     def _is_for_c(self, call: Call, error: Exception) -> bool:
-        """Whether a loop is why a call is no whole, which C may run, or kernels lines of it.
+        """Whether a loop is why a call is no whole, or stands beside a line that breaks.
 
-        So it is where a loop stands beside a line that breaks: in parts its rounds would be traced
-        at each call.
+        C may run it, or kernels lines of it; in parts it would be traced at each call.
         """
         if not isinstance(error, BREAKS) or not self._may_roll(call):
             return False
         if self.loops.are_why(error) or self._pace.is_short(call, error):
             return True
         return breaks_at_lines(error) and not (error.asks and self._preparing.calls.is_known)
+
+    def _may_have_lines(self, call: Call, error: OpweaveError) -> bool:
+        """Whether kernels may run lines of a function without loops that NumPy would run."""
+        may = breaks_at_lines(error) and self._pace.may_have_lines(call, error.reached)
+        return may and self.loops.may_run_lines(self._plain.by_size(call))
 
     def _may_roll(self, call: Call) -> bool:
         """Whether C may run a call's loops, as far as is known."""
@@ -199,6 +201,8 @@ class Fallback:
         elif not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
             if why := self._pace.why_numpy(call, error):
+                if self._may_have_lines(call, error):
+                    raise ByNumPy(why, rolled=self._plain.by_size(call), lines=True) from None
                 raise self._plain.short(call, why, error) from None
         if isinstance(error, TooLongError):
             self._parts.by_rounds = True  # its loops run round by round from now on
@@ -246,7 +250,7 @@ class Fallback:
         from opweave._programs.notes import notes_of
 
         numpys, stays = self._pace.why_numpy(call, why), isinstance(why, RoundsError)
-        if self._is_for_c(call, why):
+        if self._is_for_c(call, why) or (numpys and self._may_have_lines(call, why)):
             kinds, lines = self._plain.by_size(call), breaks_at_lines(why)
             self.loops.looked_at(kinds, call.arrays, args, kwargs, lines)
             if (told := self.elsewhere(call)) is not None or is_traced_whole(why):
@@ -283,9 +287,8 @@ class Fallback:
             except NotRolled:
                 return self.whole(args, kwargs, out)
             return result if out is None else packed_into(out, result)
-        run = self.given
-        if told.rolled is not None:
-            run = self.loops.runner(told.rolled, told.lines)
+        is_rolled = told.rolled is not None
+        run = self.loops.runner(told.rolled, told.lines) if is_rolled else self.given
         if told.again:
             self._preparing.calls.leave(run, args, kwargs, told.exact)
         result, why = run(*args, **kwargs), str(told)

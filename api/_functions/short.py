@@ -25,7 +25,7 @@ from opweave.compiler.captures.operations import (
     lengthening_lines,
     operations_in,
 )
-from opweave.compiler.ir.pace import ELEMENT, IN_PARTS, PAYS, ROLLED, saved_by_names
+from opweave.compiler.ir.pace import ELEMENT, IN_PARTS, PAYS, ROLLED, STEADY_LINES, saved_by_names
 from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS, METHODS, PROPERTIES, UFUNCS
 from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.traced.lengths import Reached, rounded
@@ -41,6 +41,8 @@ RANDOM = frozenset(
 # Modules of functions that compute, the others move elements.
 COMPUTING = ("math", "math_complex", "math_sums", "statistics", "statistics_correlating", "linalg",
              "linalg_einsum", "linalg_products", "logic")  # fmt: skip
+# Why NumPy runs a call that has loops, none of which C runs, and no lines of which kernels run.
+NOT_WORTH = "C runs none of its loops, and no lines between are worth a kernel"
 # What is remembered, of kinds of calls that NumPy runs and the like.
 MOST_PLAIN = 256
 # What tells of the line that calls the function: no frame of ours may stand between.
@@ -139,6 +141,11 @@ class Pace:
         if key not in self._saved:
             keep(self._saved, key, self._saved_by_model(call, longest))
         return self._saved[key]
+
+    def may_have_lines(self, call: Call, reached: Reached | None = None) -> bool:
+        """Whether kernels may save enough to run some lines of a call."""
+        operations = sum(len(operations_in(code)) for code in self.codes(call))
+        return operations * self.saved(call, reached) >= STEADY_LINES
 
     def _saved_by_model(self, call: Call, longest: int) -> float:
         codes = self.codes(call)

@@ -12,7 +12,7 @@ import numpy as np
 from opweave._loops.rolled import Rolled
 from opweave._loops.sites import MOST_KINDS, Site
 from opweave._loops.stretches import Make
-from opweave.compiler.captures.source import has_loop
+from opweave.compiler.captures.source import NoLoopError, has_loop
 from opweave.compiler.ir.pace import ROLLED
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
@@ -34,7 +34,7 @@ class Loops:
         """``make`` makes kernels of lines."""
         self._given, self._make = given, make
         asked = options.toggles or options.structure or options.fast
-        self._is_open = options.fused and not asked
+        self._is_open, self._has_lines = options.fused and not asked, not asked
         self._first: Rolled | None = None
         self._asked = False
         self._was = _definition(given)
@@ -56,6 +56,14 @@ class Loops:
                 except Exception:  # Python runs it, whatever is wrong
                     self._first = None
         return self._first is not None
+
+    def may_run_lines(self, kinds: Any) -> bool:
+        """Whether kernels may run lines of calls of some kinds, of a function without loops.
+
+        With every operator as a kernel, too: who runs a line is the same then.
+        """
+        has_code = type(self._given) is FunctionType and not has_loop(self._given.__code__)
+        return has_code and config.loops and self._has_lines and kinds not in self.known
 
     def may_run(self, kinds: Any) -> bool:
         """Whether C may run loops of calls of some kinds, as far as is known.
@@ -127,7 +135,11 @@ class Loops:
         if found is not None:
             return found(*args, **kwargs)
         assert isinstance(self._given, FunctionType)
-        rolled = Rolled(self._given, make=self._make if lines else None)
+        try:
+            rolled = Rolled(self._given, make=self._make if lines else None)
+        except NoLoopError:  # none of its lines, or no source
+            self.known[kinds] = None
+            return self._given(*args, **kwargs)
         try:
             return rolled(*args, **kwargs)
         finally:

@@ -303,3 +303,32 @@ def test_more_rounds_make_no_more_kernels():
     before = len(rolled.by_kernels)
     np.testing.assert_allclose(fused(X, 3), rounds(X, 3))
     assert before == len(rolled.by_kernels) > 0
+
+
+def between_breaks(x):
+    u = np.unique(x[:5])
+    y = x * u[0] + np.sqrt(x) * x - np.abs(x) * 0.5 + x * x
+    if y[0] > 100:
+        return y
+    z = y[y > 0.5]
+    return z * 2 + np.sqrt(z) * z, y, u
+
+
+def test_lines_of_a_function_without_loops_are_kernels_where_parts_do_not_pay(monkeypatch):
+    monkeypatch.setattr("opweave._functions.short.PAYS", 1)  # second, an operation
+    monkeypatch.setattr("opweave._functions.short.STEADY_LINES", -1)
+    fused = ow.fuse(between_breaks)
+    for scale in (1, 2, 1000, 1):
+        assert_same(fused(X * scale), between_breaks(X * scale))
+    assert "kernels run lines at" in fused.explain(X).text
+    made, alone = fused(X), fused.unfused()(X)
+    for a, b in zip(made, alone, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_short_arrays_are_numpys_and_it_says_so(monkeypatch):
+    monkeypatch.setattr("opweave._functions.short.PAYS", 1)
+    fused = ow.fuse(between_breaks)
+    with pytest.warns(ow.OpweaveWarning, match="np.unique"):
+        assert_same(fused(X), between_breaks(X))
+    assert not fused.fallback.loops.known
