@@ -63,18 +63,18 @@ class Loops:
         With every operator as a kernel, too: who runs a line is the same then.
         """
         has_code = type(self._given) is FunctionType and not has_loop(self._given.__code__)
-        return has_code and config.loops and self._has_lines and kinds not in self.known
+        return has_code and _are_asked() and self._has_lines and kinds not in self.known
 
     def may_run(self, kinds: Any) -> bool:
         """Whether C may run loops of calls of some kinds, as far as is known.
 
         Not where toggles are asked for, or every operator as a kernel.
         """
-        return config.loops and self._is_open and kinds not in self.known and self.has_any()
+        return _are_asked() and self._is_open and kinds not in self.known and self.has_any()
 
     def runs(self, kinds: Any) -> bool:
         """Whether it is known that C runs loops of calls of some kinds."""
-        return self.known.get(kinds) is not None and config.loops
+        return self.known.get(kinds) is not None and _are_asked()
 
     def learned(self, kinds: Any, arrays: Sequence[Any], args: Any, kwargs: Any) -> Any:
         """Run a call of which it is not known whether C runs its loops.
@@ -183,6 +183,11 @@ class Loops:
                 found = trace.tb_lineno
             trace = trace.tb_next
         return found in lines
+
+
+def _are_asked() -> bool:
+    """Whether loops and lines may be compiled: none of them gives NumPy's warnings and errors."""
+    return config.loops and config.errors != "numpy"
 
 
 def _definition(given: Any) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 import gc
 import traceback
+import warnings
 import weakref
 
 import numpy as np
@@ -332,3 +333,37 @@ def test_short_arrays_are_numpys_and_it_says_so(monkeypatch):
     with pytest.warns(ow.OpweaveWarning, match="np.unique"):
         assert_same(fused(X), between_breaks(X))
     assert not fused.fallback.loops.known
+
+
+def divided(x):
+    for _ in range(2):
+        u = np.unique(x[:3])
+        y = x / (x - x[0]) + np.log(x - x[0]) * x + u[0]
+    return y
+
+
+def divided_in_c(x):
+    y = x.copy()
+    for k in range(len(x)):
+        if x[k] > 0:
+            y[k] = x[k] / (x[k] - x[0])
+    return y
+
+
+@pytest.mark.parametrize("function", [divided, divided_in_c])
+def test_with_numpys_errors_warnings_are_given_whoever_ran_before(function):
+    def told(run):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run(X)
+        return [(str(w.message), w.lineno) for w in caught if w.category is RuntimeWarning]
+
+    fused = ow.fuse(function)
+    fused(X)
+    expected = told(function)
+    assert expected
+    with ow.config(errors="numpy"):
+        for run in (fused, fused, ow.fuse(function)):
+            assert told(run) == expected
+            with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+                run(X)
