@@ -49,12 +49,23 @@ def mean_seconds(nodes: Sequence[Node], extents: Extents) -> float:
     places: set[int] = set()
     found: list[float] = []
     for node in nodes:
-        values = [value.id for value in node.values]
-        if places.issuperset(values) and (values or node.is_coordinate):
-            places.update(result.id for result in node.results)
-        elif node.operator.name not in MOVES and not node.is_view and not node.tables:
+        if (
+            not _is_of_places(node, places)
+            and node.operator.name not in MOVES
+            and not node.is_view
+            and not node.tables
+        ):
             found.append(_seconds(node, extents))
     return sum(found) / max(1, len(found) + _looking_up(nodes, places))
+
+
+def _is_of_places(node: Node, places: set[int]) -> bool:
+    """Whether a node computes with places alone, which are added to those known."""
+    values = [value.id for value in node.values]
+    if not (places.issuperset(values) and (values or node.is_coordinate)):
+        return False
+    places.update(result.id for result in node.results)
+    return True
 
 
 def _looking_up(nodes: Sequence[Node], places: Set[int]) -> int:
@@ -86,7 +97,11 @@ def saved(nodes: Sequence[Node], extents: Extents) -> float:
     Operations of one kernel load and store once.
     """
     calls = sum(node.is_library for node in nodes)
-    seconds = [_seconds(n, extents) for n in nodes if _computes(n)]
+    places: set[int] = set()
+    seconds: list[float] = []
+    for node in nodes:
+        if not _is_of_places(node, places) and _computes(node):
+            seconds.append(_seconds(node, extents))
     longest = max((count(v.shape, extents) for n in nodes for v in n.results), default=0)
     return sum(seconds) - min(len(seconds), calls + 1) * (CALL + longest * ELEMENT)
 
