@@ -136,6 +136,8 @@ def pays(monkeypatch, request):
     if not getattr(request.module, "AS_FOR_USERS", False):
         monkeypatch.setattr("opweave._functions.short.PAYS", 0)
         monkeypatch.setattr("opweave.compiler.ir.pace.NOTICED", 0)
+        monkeypatch.setattr("opweave._loops.stretches.LINES", -1)
+        monkeypatch.setattr("opweave._loops.stretches.STEADY_LINES", -1)
 
 
 @pytest.fixture(autouse=True)

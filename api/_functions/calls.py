@@ -219,6 +219,10 @@ class Calls:
         self._known[key] = (ready, *self._known.get(key, ())[: MOST_SIDES - 1])
         return ready
 
+    def wholes(self) -> list[Ready]:
+        """The calls that are prepared."""
+        return [ready for known in self._known.values() for ready in known]
+
     @property
     def is_known(self) -> bool:
         """Whether any call was prepared."""

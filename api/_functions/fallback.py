@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from opweave._functions.budget import TooLongError, warn, warn_of_limit
 from opweave._functions.calls import Ready, packed_into
 from opweave._functions.layout import Call
-from opweave._functions.parts import BREAKS, Parts, without_frames
+from opweave._functions.parts import BREAKS, Parts, WholeLines, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
-from opweave._functions.short import ByNumPy, Pace, alike, keep, size_class, text_of
+from opweave._functions.short import NOT_WORTH, ByNumPy, LeftToNumPy, Pace, keep, text_of
 from opweave._loops.rolling import Loops, NotRolled
-from opweave.compiler.traced.lengths import RoundsError, is_traced_whole
+from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.written import has_written
 from opweave.opcodes.errors import (
@@ -47,9 +48,11 @@ class Fallback:
         self._signature = preparing.signature
         self._parts = parts
         self._pace = Pace(preparing)
-        self._plain: dict[Any, tuple[str, Any, bool]] = {}  # calls that NumPy runs, and why
+        self._plain = LeftToNumPy(parts.kinds)
         self.told: set[Any] = set()
-        self.loops = Loops(given, preparing.options)
+        self.loops = Loops(
+            given, preparing.options, partial(WholeLines, options=preparing.options)
+        )
         self.whole: Callable[..., Any] = given  # runs a call as any other
         preparing.may_roll = self._may_roll
 
@@ -70,10 +73,10 @@ class Fallback:
         if self._preparing.options.fullgraph:
             return self._prepare_whole(call)
         reasons = self._parts.reasons
-        if self.loops.runs(kinds := self._by_size(call)):
+        if self.loops.runs(kinds := self._plain.by_size(call)):
             raise ByNumPy("", again=True, rolled=kinds)
         try:
-            if self._plain and (told := self.left_to_numpy(call)) is not None:
+            if self._plain and (told := self._plain.found(call)) is not None:
                 raise ByNumPy(*told, again=True)
             if (never := self._signature.goes_on or self._signature.never_copied) is not None:
                 raise ByNumPy(never)
@@ -93,10 +96,12 @@ class Fallback:
         """
         if self._is_for_c(call, error):
             assert isinstance(error, OpweaveError)
-            kinds, why = self._by_size(call), self._pace.why_numpy(call, error)
+            kinds, why = self._plain.by_size(call), self._pace.why_numpy(call, error)
             if is_traced_whole(error):
                 raise ByNumPy("", rolled=kinds, learns=call.arrays) from None
-            raise ByNumPy(why, rolled=kinds, stays=isinstance(error, RoundsError)) from None
+            stays = not why or isinstance(error, RoundsError)
+            told = why or f"{error}. {NOT_WORTH}"
+            raise ByNumPy(told, rolled=kinds, stays=stays, lines=breaks_at_lines(error)) from None
         is_refusal = isinstance(error, BREAKS)
         if isinstance(error, RecompileError):
             self._without_parts(call, error)
@@ -114,16 +119,24 @@ class Fallback:
             raise error
 
     def _is_for_c(self, call: Call, error: Exception) -> bool:
-        """Whether a loop is why a call is no whole, which C may run."""
-        may = isinstance(error, BREAKS) and self._may_roll(call)
-        return may and (self.loops.are_why(error) or self._pace.is_short(call, error))
+        """Whether a loop is why a call is no whole, or stands beside a line that breaks.
+
+        C may run it, or kernels lines of it; in parts it would be traced at each call.
+        """
+        if not isinstance(error, BREAKS) or not self._may_roll(call):
+            return False
+        if self.loops.are_why(error) or self._pace.is_short(call, error):
+            return True
+        return breaks_at_lines(error) and not (error.asks and self._preparing.calls.is_known)
+
+    def _may_have_lines(self, call: Call, error: OpweaveError) -> bool:
+        """Whether kernels may run lines of a function without loops that NumPy would run."""
+        may = breaks_at_lines(error) and self._pace.may_have_lines(call, error.reached)
+        return may and self.loops.may_run_lines(self._plain.by_size(call))
 
     def _may_roll(self, call: Call) -> bool:
         """Whether C may run a call's loops, as far as is known."""
-        return not is_on_gpu(call) and self.loops.may_run(self._by_size(call))
-
-    def _by_size(self, call: Call) -> Any:  # longer arrays may take another way
-        return self._parts.kinds(call), size_class(call)
+        return not is_on_gpu(call) and self.loops.may_run(self._plain.by_size(call))
 
     def _prepare_whole(self, call: Call) -> Ready:
         """Prepare a call; an error of code in C that was given a stand-in becomes a refusal.
@@ -157,12 +170,12 @@ class Fallback:
         if error is None and is_hopeless and reasons:
             error = next(reversed(reasons.values()))
         if error is None:
-            return self._by_size(call) in self._parts.too_long
+            return self._plain.by_size(call) in self._parts.too_long
         why = self._pace.why_numpy(call, error)
         if self._may_roll(call) and self._pace.is_short(call, error):
             return False
         if why and is_hopeless:
-            raise self._short(call, why, error)
+            raise self._plain.short(call, why, error)
         return not why  # else a call of this size may be a whole, for all that is known
 
     def _of_rounds(self, call: Call, error: OpweaveError) -> None:
@@ -171,27 +184,15 @@ class Fallback:
         Raises:
             ByNumPy: its operations are so short that NumPy is done before they are noted.
         """
-        kind = self._by_size(call)
+        kind = self._plain.by_size(call)
         if why := self._pace.why_numpy(call, error):
-            raise self._by_numpy(call, why, "rounds", kind) from None
+            raise self._plain.left(call, why, "rounds", kind) from None
         keep(self._parts.too_long, kind, without_frames(error))
-
-    def _short(self, call: Call, why: str, error: OpweaveError) -> ByNumPy:
-        """What calls of this kind and size are told from now on."""
-        key = self._parts.kinds(call), alike(call, error.asks)
-        return self._by_numpy(call, why, "short", key, error.asks)
-
-    def left_to_numpy(self, call: Call) -> tuple[str, Any, bool] | None:
-        """Why NumPy runs a call, if that is known; see ``ByNumPy``."""
-        kinds = self._parts.kinds(call)
-        short = ((kinds, alike(call, exact)) for exact in (False, True))
-        keys = (kinds, self._by_size(call), *short)
-        return next((self._plain[key] for key in keys if key in self._plain), None)
 
     def _refused(self, call: Call, error: OpweaveError) -> None:
         """Note what makes a function run in parts; raise all else."""
         if isinstance(error, SubclassError):
-            raise self._by_numpy(call, str(without_frames(error))) from None
+            raise self._plain.left(call, str(without_frames(error))) from None
         if not isinstance(error, (*BREAKS, AlignmentError)):
             raise error
         self._without_parts(call, error)
@@ -200,7 +201,9 @@ class Fallback:
         elif not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
             if why := self._pace.why_numpy(call, error):
-                raise self._short(call, why, error) from None
+                if self._may_have_lines(call, error):
+                    raise ByNumPy(why, rolled=self._plain.by_size(call), lines=True) from None
+                raise self._plain.short(call, why, error) from None
         if isinstance(error, TooLongError):
             self._parts.by_rounds = True  # its loops run round by round from now on
             if self._is_news(TooLongError):
@@ -212,14 +215,7 @@ class Fallback:
         """Leave a call that is no whole to NumPy, if its function never runs in parts."""
         if (never := self._signature.never_in_parts) is not None:
             why = str(without_frames(error))  # which hold the arrays
-            raise self._by_numpy(call, f"{never}.  It is no whole: {why}", never) from None
-
-    def _by_numpy(
-        self, call: Call, why: str, once: Any = None, key: Any = None, exact: bool = False
-    ) -> ByNumPy:
-        """What calls of this kind, or of a ``key``, are told from now on, without a trace."""
-        keep(self._plain, key or self._parts.kinds(call), (why, once, exact))
-        return ByNumPy(why, once)
+            raise self._plain.left(call, f"{never}.  It is no whole: {why}", never) from None
 
     def _is_news(self, reason: Any) -> bool:
         """Whether nobody was told of something: that happens once for a function."""
@@ -253,14 +249,17 @@ class Fallback:
         from opweave._programs.explain import explain_numpy, explain_parts
         from opweave._programs.notes import notes_of
 
-        if self._is_for_c(call, why):
-            self.loops.looked_at(self._by_size(call), call.arrays, args, kwargs)
+        numpys, stays = self._pace.why_numpy(call, why), isinstance(why, RoundsError)
+        if self._is_for_c(call, why) or (numpys and self._may_have_lines(call, why)):
+            kinds, lines = self._plain.by_size(call), breaks_at_lines(why)
+            self.loops.looked_at(kinds, call.arrays, args, kwargs, lines)
             if (told := self.elsewhere(call)) is not None or is_traced_whole(why):
                 return told
+            numpys, stays = numpys or f"{why}. {NOT_WORTH}", stays or not numpys
         why = without_frames(why)
-        if numpys := self._pace.why_numpy(call, why):
-            if isinstance(why, RoundsError):
-                self._by_numpy(call, numpys, key=self._by_size(call))
+        if numpys:
+            if stays:
+                self._plain.left(call, numpys, key=self._plain.by_size(call))
             return explain_numpy(self._signature.name, numpys).with_notes(self.loop_notes(call))
         ran = self._parts.run(call)
         notes = [n for t in self._parts.traces(ran) for n in notes_of(t)] + self.loop_notes(call)
@@ -268,17 +267,17 @@ class Fallback:
 
     def loop_notes(self, call: Call) -> list[str]:
         """Why C does not run loops of a call, where it was looked at."""
-        return self.loops.notes(self._by_size(call))
+        return self.loops.notes(self._plain.by_size(call))
 
     def elsewhere(self, call: Call) -> Any:
         """The explanation of a call that is known to run by NumPy, or its loops by C."""
         from opweave._programs.explain import explain_loops, explain_numpy
 
-        kinds, name = self._by_size(call), self._signature.name
-        if (told := self.left_to_numpy(call)) is not None:
+        kinds, name = self._plain.by_size(call), self._signature.name
+        if (told := self._plain.found(call)) is not None:
             return explain_numpy(name, told[0])
         found = self.loops.known.get(kinds) if self.loops.runs(kinds) else None
-        return None if found is None else explain_loops(name, found.in_c, found.left)
+        return None if found is None else explain_loops(name, found)
 
     def plainly(self, args: Any, kwargs: Any, out: Any, told: ByNumPy) -> Any:
         """Run the user's own function, by NumPy; see ``ByNumPy``."""
@@ -288,7 +287,8 @@ class Fallback:
             except NotRolled:
                 return self.whole(args, kwargs, out)
             return result if out is None else packed_into(out, result)
-        run = self.given if told.rolled is None else self.loops.runner(told.rolled)
+        is_rolled = told.rolled is not None
+        run = self.loops.runner(told.rolled, told.lines) if is_rolled else self.given
         if told.again:
             self._preparing.calls.leave(run, args, kwargs, told.exact)
         result, why = run(*args, **kwargs), str(told)

@@ -1,15 +1,23 @@
-"""Functions that run in parts: fused segments, and lines between them that NumPy runs."""
+"""Functions that run in parts: segments or lines as kernels, and those that NumPy runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, TypeVar
 
+from opweave._functions.arguments import Signature
+from opweave._functions.calls import Ready
 from opweave._functions.layout import Call
+from opweave._functions.preparing import Preparing
+from opweave._loops.stretches import TooLittleError
+from opweave.compiler.captures.structure import Constant, Leaf, Structure, Tree
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.names import function_name
+from opweave.compiler.ir.pace import saved
+from opweave.compiler.ir.values import Value
 from opweave.compiler.parts.lazy import Break, LazyTracer
 from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.parts.lazy_run import run_lazily
@@ -17,17 +25,27 @@ from opweave.compiler.parts.marks import Mark
 from opweave.compiler.parts.segments import Segment
 from opweave.compiler.passes.simplify import simplify
 from opweave.compiler.pipeline.driver import Lowered, Options
-from opweave.compiler.pipeline.specialise import Variant, guard_key, lowered_for, symbol_extents
+from opweave.compiler.pipeline.specialise import (
+    Specialised,
+    Variant,
+    guard_key,
+    lowered_for,
+    symbol_extents,
+)
 from opweave.compiler.scheduling.verify import verify_graph
+from opweave.compiler.traced.lengths import rounded
 from opweave.compiler.tracing.arguments import Trace
-from opweave.opcodes.errors import OpweaveError
+from opweave.opcodes.core import Kind
+from opweave.opcodes.errors import OpweaveError, UnsupportedError
 from opweave.runtime.calls.arrays import argument_key, argument_kind, array_type
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.process import locks
 
-__all__ = ["BREAKS", "Parts", "Ran", "without_frames"]
+__all__ = ["BREAKS", "Parts", "Ran", "WholeLines", "without_frames"]
 
 MOST_KEPT = 1024
+# Compilations of the same lines, beyond which Python runs what comes new.
+MOST_TRACES = 8
 AnyError = TypeVar("AnyError", bound=Exception)
 # Device and executor for arrays of one kind.
 Where = Callable[[Sequence[Any]], tuple[Device, Any]]
@@ -163,3 +181,72 @@ class Parts:
         types = {n: scalar_type(v) for n, v in segment.scalars.items()}
         made = Trace(graph, None, frozenset(), extents, types)
         return Variant(made, verify_graph(simplify(graph)), {})
+
+
+class WholeLines:
+    """Lines as a function of their own; see ``Whole`` in ``api/_loops/stretches.py``."""
+
+    def __init__(self, function: FunctionType, in_loop: bool, least: float, options: Options):
+        """``least``: seconds that kernels have to save."""
+        self._in_loop, self._least = in_loop, least
+        self._signature = Signature(function, ())
+        self._preparing = Preparing(function, self._signature, options, self._check)
+
+    def prepare(self, values: Sequence[Any]) -> None:
+        """Make kernels for such values.
+
+        Raises:
+            OpweaveError: they are no whole, or no kernel pays.
+        """
+        self._ready(values)
+
+    def __call__(self, values: Sequence[Any]) -> Sequence[Any]:
+        known = self._preparing.calls.quickly(values)
+        ready, given = known if known is not None else self._ready(values)
+        found: Sequence[Any] = ready(given)
+        return found
+
+    def _ready(self, values: Sequence[Any]) -> tuple[Ready, Sequence[Any]]:
+        signature, preparing = self._signature, self._preparing
+        call = signature.bind(tuple(values), {})
+        if (never := signature.goes_on or signature.never_copied) is not None:
+            raise UnsupportedError(never)
+        if preparing.specialised.traces > MOST_TRACES:
+            raise UnsupportedError(f"traced {MOST_TRACES} times")
+        return preparing.calls.find(call, False) or preparing.prepare(call, True), call.values
+
+    def lowered(self) -> Sequence[Any]:
+        """What the lines were lowered to, each with its extents."""
+        found = self._preparing.calls.wholes()
+        return [(ready.found.lowered, ready.found.extents) for ready in found]
+
+    def _check(self, found: Specialised) -> None:
+        """Refuse lines as kernels, before anything is compiled.
+
+        Raises:
+            TooLittleError: they save too little.
+            UnsupportedError: what they give is not what NumPy gives to all lines behind.
+        """
+        trace = found.variant.trace
+        extents = {name: rounded(extent) for name, extent in found.extents.items()}
+        if (seconds := saved(trace.graph.nodes, extents)) < self._least:
+            raise TooLittleError(f"kernels would save some {seconds * 1e6:.0f} us")
+        if self._in_loop and not found.variant.static.keys().isdisjoint(trace.graph.scalars):
+            raise UnsupportedError("a number is part of the kernels, and may change in each round")
+        if trace.structure is not None and not _is_plain(trace.structure):
+            raise UnsupportedError("they give containers, or arrays that stand there twice")
+        made = {r.id: node for node in trace.graph.nodes for r in node.results}
+        for output in trace.graph.outputs[: trace.graph.returned]:
+            node = made.get(output.id) if isinstance(output, Value) else None
+            if node is not None and (node.is_view or node.operator.kind is Kind.MOVE):
+                raise UnsupportedError("they give a part of an array, which may share its memory")
+
+
+def _is_plain(structure: Structure | None) -> bool:
+    """Whether it is of tuples alone, of what cannot be told apart from what Python makes."""
+    if isinstance(structure, Tree):
+        nothing = structure.type is type(None)
+        return nothing or (structure.type is tuple and all(map(_is_plain, structure.children)))
+    if isinstance(structure, Leaf):
+        return not structure.is_view
+    return structure is None or isinstance(structure, Constant)

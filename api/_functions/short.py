@@ -6,7 +6,7 @@ never from a clock or from what an earlier call took.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from functools import cache
 from types import CodeType, ModuleType
@@ -25,7 +25,7 @@ from opweave.compiler.captures.operations import (
     lengthening_lines,
     operations_in,
 )
-from opweave.compiler.ir.pace import ELEMENT, IN_PARTS, PAYS, ROLLED, saved_by_names
+from opweave.compiler.ir.pace import ELEMENT, IN_PARTS, PAYS, ROLLED, STEADY_LINES, saved_by_names
 from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS, METHODS, PROPERTIES, UFUNCS
 from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.traced.lengths import Reached, rounded
@@ -41,6 +41,8 @@ RANDOM = frozenset(
 # Modules of functions that compute, the others move elements.
 COMPUTING = ("math", "math_complex", "math_sums", "statistics", "statistics_correlating", "linalg",
              "linalg_einsum", "linalg_products", "logic")  # fmt: skip
+# Why NumPy runs a call that has loops, none of which C runs, and no lines of which kernels run.
+NOT_WORTH = "C runs none of its loops, and no lines between are worth a kernel"
 # What is remembered, of kinds of calls that NumPy runs and the like.
 MOST_PLAIN = 256
 # What tells of the line that calls the function: no frame of ours may stand between.
@@ -57,6 +59,7 @@ class ByNumPy(Exception):
         rolled: the kinds of a call whose loops C may run; it is told of if none does.
         learns: the arrays of a call that learns whether C does; if not, the call is a whole.
         stays: calls of these kinds are NumPy's from now on, if C runs none of their loops.
+        lines: kernels may run lines of it, too.
     """
 
     def __init__(
@@ -68,11 +71,12 @@ class ByNumPy(Exception):
         rolled: Any = None,
         learns: Sequence[Any] | None = None,
         stays: bool = False,
+        lines: bool = False,
     ):
         super().__init__(why)
         self.once = why if once is None else once
         self.exact, self.again, self.rolled, self.learns = exact, again, rolled, learns
-        self.stays = stays
+        self.stays, self.lines = stays, lines
 
 
 class Pace:
@@ -137,6 +141,11 @@ class Pace:
         if key not in self._saved:
             keep(self._saved, key, self._saved_by_model(call, longest))
         return self._saved[key]
+
+    def may_have_lines(self, call: Call, reached: Reached | None = None) -> bool:
+        """Whether kernels may save enough to run some lines of a call."""
+        operations = sum(len(operations_in(code)) for code in self.codes(call))
+        return operations * self.saved(call, reached) >= STEADY_LINES
 
     def _saved_by_model(self, call: Call, longest: int) -> float:
         codes = self.codes(call)
@@ -213,6 +222,37 @@ def alike(call: Call, exact: bool) -> Any:
         return size
     numbers = tuple(argument_key(v, True, False) for v in call.values if is_scalar(v))
     return size, tuple(array.shape for array in arrays), numbers
+
+
+class LeftToNumPy(dict[Any, tuple[str, Any, bool]]):
+    """Calls that NumPy runs, by their kinds: why, what it is told once for, for which numbers."""
+
+    def __init__(self, kinds: Callable[[Call], Any]):
+        super().__init__()
+        self._kinds = kinds
+
+    def by_size(self, call: Call) -> Any:
+        """A key of calls; longer arrays may take another way."""
+        return self._kinds(call), size_class(call)
+
+    def found(self, call: Call) -> tuple[str, Any, bool] | None:
+        """Why NumPy runs a call, if that is known; see ``ByNumPy``."""
+        kinds = self._kinds(call)
+        short = ((kinds, alike(call, exact)) for exact in (False, True))
+        keys = (kinds, self.by_size(call), *short)
+        return next((self[key] for key in keys if key in self), None)
+
+    def left(
+        self, call: Call, why: str, once: Any = None, key: Any = None, exact: bool = False
+    ) -> ByNumPy:
+        """What calls of this kind, or of a ``key``, are told from now on, without a trace."""
+        keep(self, key or self._kinds(call), (why, once, exact))
+        return ByNumPy(why, once)
+
+    def short(self, call: Call, why: str, error: OpweaveError) -> ByNumPy:
+        """What calls of this kind and size are told from now on."""
+        key = self._kinds(call), alike(call, error.asks)
+        return self.left(call, why, "short", key, error.asks)
 
 
 def keep(known: dict[Any, Any], key: Any, value: Any) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from opweave._loops.rolled import MOST_KINDS, Rolled
-from opweave.compiler.captures.source import has_loop
+from opweave._loops.rolled import Rolled
+from opweave._loops.sites import MOST_KINDS, Site
+from opweave._loops.stretches import Make
+from opweave.compiler.captures.source import NoLoopError, has_loop
 from opweave.compiler.ir.pace import ROLLED
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
@@ -28,10 +30,11 @@ class Loops:
         reasons: of those, the lines of their loops, and why each is left to Python.
     """
 
-    def __init__(self, given: Callable[..., Any], options: Options):
-        self._given = given
+    def __init__(self, given: Callable[..., Any], options: Options, make: Make | None = None):
+        """``make`` makes kernels of lines."""
+        self._given, self._make = given, make
         asked = options.toggles or options.structure or options.fast
-        self._is_open = options.fused and not asked
+        self._is_open, self._has_lines = options.fused and not asked, not asked
         self._first: Rolled | None = None
         self._asked = False
         self._was = _definition(given)
@@ -54,16 +57,24 @@ class Loops:
                     self._first = None
         return self._first is not None
 
+    def may_run_lines(self, kinds: Any) -> bool:
+        """Whether kernels may run lines of calls of some kinds, of a function without loops.
+
+        With every operator as a kernel, too: who runs a line is the same then.
+        """
+        has_code = type(self._given) is FunctionType and not has_loop(self._given.__code__)
+        return has_code and _are_asked() and self._has_lines and kinds not in self.known
+
     def may_run(self, kinds: Any) -> bool:
         """Whether C may run loops of calls of some kinds, as far as is known.
 
         Not where toggles are asked for, or every operator as a kernel.
         """
-        return config.loops and self._is_open and kinds not in self.known and self.has_any()
+        return _are_asked() and self._is_open and kinds not in self.known and self.has_any()
 
     def runs(self, kinds: Any) -> bool:
         """Whether it is known that C runs loops of calls of some kinds."""
-        return self.known.get(kinds) is not None and config.loops
+        return self.known.get(kinds) is not None and _are_asked()
 
     def learned(self, kinds: Any, arrays: Sequence[Any], args: Any, kwargs: Any) -> Any:
         """Run a call of which it is not known whether C runs its loops.
@@ -89,7 +100,9 @@ class Loops:
             raise NotRolled
         return result
 
-    def looked_at(self, kinds: Any, arrays: Sequence[Any], args: Any, kwargs: Any) -> None:
+    def looked_at(
+        self, kinds: Any, arrays: Sequence[Any], args: Any, kwargs: Any, lines: bool
+    ) -> None:
         """Run a call only to see which of its loops C runs; arrays hold afterwards what they did.
 
         What the function raises is left to the call itself.
@@ -98,7 +111,7 @@ class Loops:
             return
         put_back = remembered(arrays)
         with suppress(Exception):
-            self.run(kinds, args, kwargs)
+            self.run(kinds, args, kwargs, lines)
         put_back()
 
     def notes(self, kinds: Any) -> list[str]:
@@ -106,18 +119,27 @@ class Loops:
         left = self.reasons.get(kinds, ()) if self.known.get(kinds) is None else ()
         return [f"C does not run the loop at line {line}: {why}" for line, why in left]
 
-    def runner(self, kinds: Any) -> Callable[..., Any]:
+    def runner(self, kinds: Any, lines: bool = False) -> Callable[..., Any]:
         """What runs a call of some kinds."""
-        return lambda *args, **kwargs: self.run(kinds, args, kwargs)
+        return lambda *args, **kwargs: self.run(kinds, args, kwargs, lines)
 
-    def run(self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run a call; the first of its kinds finds out which loops can be in C."""
+    def run(
+        self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any], lines: bool = False
+    ) -> Any:
+        """Run a call; the first of its kinds finds out which loops can be in C.
+
+        ``lines``: and which lines kernels run.
+        """
         self._look()
         found = self.known.get(kinds)
         if found is not None:
             return found(*args, **kwargs)
         assert isinstance(self._given, FunctionType)
-        rolled = Rolled(self._given)
+        try:
+            rolled = Rolled(self._given, make=self._make if lines else None)
+        except NoLoopError:  # none of its lines, or no source
+            self.known[kinds] = None
+            return self._given(*args, **kwargs)
         try:
             return rolled(*args, **kwargs)
         finally:
@@ -125,7 +147,9 @@ class Loops:
                 self.known.clear()
                 self.reasons.clear()
             self.known[kinds] = rolled.settled() if rolled.ran else None
-            self.reasons[kinds] = [(s.node.lineno, s.left) for s in rolled.sites if s.left]
+            self.reasons[kinds] = [
+                (s.node.lineno, s.left) for s in rolled.sites if s.left and type(s) is Site
+            ]
 
     def _look(self) -> None:
         """Forget all where the function is not what it was."""
@@ -159,6 +183,11 @@ class Loops:
                 found = trace.tb_lineno
             trace = trace.tb_next
         return found in lines
+
+
+def _are_asked() -> bool:
+    """Whether loops and lines may be compiled: none of them gives NumPy's warnings and errors."""
+    return config.loops and config.errors != "numpy"
 
 
 def _definition(given: Any) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from opweave._programs.interface import ProgramLike, RanLike
 from opweave._programs.rates import Rates, Regime
@@ -28,6 +28,23 @@ from opweave.runtime.calls.plan import planned
 COLUMNS, LINES = 100, 60
 # Kernels, and the extents that they ran for.
 Run = tuple[Lowered, Extents]
+
+
+class RolledLike(Protocol):
+    """A function of which C runs loops, or kernels lines.
+
+    Attributes:
+        in_c: the line of each loop, and its source; ``left`` to Python: the line, and why.
+        by_kernels: the first and the last of lines, and what they were lowered to.
+    """
+
+    left: list[tuple[int, str]]
+
+    @property
+    def in_c(self) -> list[tuple[int, str]]: ...
+
+    @property
+    def by_kernels(self) -> list[tuple[int, int, Run]]: ...
 
 
 @dataclass(frozen=True)
@@ -139,22 +156,22 @@ def explain_numpy(name: str, why: str) -> Explanation:
     return _explained([], _Against.of([]), [f"{name} runs by NumPy, not fused:", f"  {why}"])
 
 
-def explain_loops(
-    name: str, loops: Sequence[tuple[int, str]], left: Sequence[tuple[int, str]]
-) -> Explanation:
-    """Explain a function whose loops C runs.
-
-    ``loops``: the line of each, and its source; ``left`` to Python: the line of each, and why.
-    """
+def explain_loops(name: str, rolled: RolledLike) -> Explanation:
+    """Explain a function of which C runs loops, or kernels lines; NumPy runs the others."""
+    loops, runs = rolled.in_c, [run for _, _, run in rolled.by_kernels]
+    places = dict.fromkeys((first, last) for first, last, _ in rolled.by_kernels)
+    in_c = f"C runs {len(loops)} loop(s), on one core" if loops or not runs else ""
+    kernels = f"kernels run lines at {len(places)} place(s)" if runs else ""
     lines = [
-        f"{name}: C runs {len(loops)} loop(s), on one core; NumPy runs the lines around them",
+        f"{name}: {', '.join(filter(None, (in_c, kernels)))}; NumPy runs the lines around them",
         *(f"  the loop at line {line}, see .sources[{n}]" for n, (line, _) in enumerate(loops)),
-        *(["left to Python:"] if left else []),
-        *(f"  the loop at line {line}: {why}" for line, why in left),
+        *(f"  lines {first} to {last} by kernels" for first, last in places),
+        *(["left to Python:"] if rolled.left else []),
+        *(f"  the loop at line {line}: {why}" for line, why in rolled.left),
     ]
-    made = _explained([], _Against.of([]), lines)
+    made = _explained(runs, _Against.of(runs), lines)
     sources = tuple(source for _, source in loops)
-    return replace(made, sources=sources, loops=sources)
+    return replace(made, sources=(*sources, *made.sources), loops=sources)
 
 
 def _explained(

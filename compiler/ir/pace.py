@@ -35,6 +35,9 @@ MOVES = frozenset(("where", "copy", "cast", "full", "coordinate", "real", "imag"
 
 # Seconds that an operation has to save in the mean, to be worth its part of all that.
 PAYS = 200e-6
+# Seconds that lines between two breaks have to save as kernels: of arrays as long as an argument,
+# and of others, whose kernels may have to be prepared for another length at each call.
+STEADY_LINES, LINES = 100e-6, 600e-6
 
 
 def mean_seconds(nodes: Sequence[Node], extents: Extents) -> float:
@@ -46,12 +49,23 @@ def mean_seconds(nodes: Sequence[Node], extents: Extents) -> float:
     places: set[int] = set()
     found: list[float] = []
     for node in nodes:
-        values = [value.id for value in node.values]
-        if places.issuperset(values) and (values or node.is_coordinate):
-            places.update(result.id for result in node.results)
-        elif node.operator.name not in MOVES and not node.is_view and not node.tables:
+        if (
+            not _is_of_places(node, places)
+            and node.operator.name not in MOVES
+            and not node.is_view
+            and not node.tables
+        ):
             found.append(_seconds(node, extents))
     return sum(found) / max(1, len(found) + _looking_up(nodes, places))
+
+
+def _is_of_places(node: Node, places: set[int]) -> bool:
+    """Whether a node computes with places alone, which are added to those known."""
+    values = [value.id for value in node.values]
+    if not (places.issuperset(values) and (values or node.is_coordinate)):
+        return False
+    places.update(result.id for result in node.results)
+    return True
 
 
 def _looking_up(nodes: Sequence[Node], places: Set[int]) -> int:
@@ -69,19 +83,27 @@ def _looking_up(nodes: Sequence[Node], places: Set[int]) -> int:
 
 
 def pays_between(nodes: Sequence[Node], extents: Extents) -> bool:
-    """Whether a whole with calls of NumPy's library is no slower than NumPy; True without any.
-
-    Operations of one kernel load and store once.
-    """
+    """Whether a whole with calls of NumPy's library is no slower than NumPy; True without any."""
     calls = sum(node.is_library for node in nodes)
     seconds = [_seconds(n, extents) for n in nodes if _computes(n)]
     cost = WHOLE + BETWEEN * calls
     total = sum(seconds) + sum(_seconds(n, extents) for n in nodes if n.is_library)
-    if not calls or total >= NOTICED * cost:
-        return True
+    return not calls or total >= NOTICED * cost or saved(nodes, extents) >= cost
+
+
+def saved(nodes: Sequence[Node], extents: Extents) -> float:
+    """Seconds that kernels save between calls of NumPy's library, and before and behind these.
+
+    Operations of one kernel load and store once.
+    """
+    calls = sum(node.is_library for node in nodes)
+    places: set[int] = set()
+    seconds: list[float] = []
+    for node in nodes:
+        if not _is_of_places(node, places) and _computes(node):
+            seconds.append(_seconds(node, extents))
     longest = max((count(v.shape, extents) for n in nodes for v in n.results), default=0)
-    kernels = min(len(seconds), calls + 1)
-    return sum(seconds) - kernels * (CALL + longest * ELEMENT) >= cost
+    return sum(seconds) - min(len(seconds), calls + 1) * (CALL + longest * ELEMENT)
 
 
 def _computes(node: Node) -> bool:

@@ -57,6 +57,8 @@ class Reducing(Storing):
         row = self._row(operand, axis)
         if node.operator.needs_nonempty:
             self.numbers.fault(f"{row.length} == 0", "LOOP_EMPTY")
+        if axis < operand.rank - 1 and not operand.sizes[-1].is_one:
+            return self._by_columns(node, operand, axis, keepdims)
 
         def element(places: Sequence[str]) -> str:
             found = row._replace(place_of=self._along(operand, axis, keepdims, places))
@@ -112,16 +114,54 @@ class Reducing(Storing):
 
     def _each_row(self, operand: Array, axis: int, keepdims: bool, result: Elements) -> Strided:
         """What each row gives, in memory; ``result``: the same, whatever its shape."""
-        one = [Size.of(1)] * keepdims
-        sizes = (*operand.sizes[:axis], *one, *operand.sizes[axis + 1 :])
-        made = self.apart(replace(result, sizes=sizes))
+        made = self.apart(replace(result, sizes=_reduced_sizes(operand, axis, keepdims)))
+        self._counted(operand)
+        return made
+
+    def _by_columns(self, node: Node, operand: Array, axis: int, keepdims: bool) -> Strided:
+        """A reduction along another axis than the last: neighbours along that one at once."""
+        result, count = node.result.dtype, operand.sizes[axis].text
+        made = self.view_in(self.room(), result, _reduced_sizes(operand, axis, keepdims))
+
+        def body(places: Sequence[str]) -> None:
+            column, value = self.text.fresh("k"), self.text.fresh("v")
+            k, x = self.text.fresh("k"), self.text.fresh("v")
+            found = bind_reduction(Origin(node, 0), x, "row", "")
+            acc = found.ctype
+            lanes = "LOOP_LANES" if node.values[0].dtype.kind in "fc" else "1"
+            head = (
+                f"columns_of<{acc}, {lanes}>({operand.sizes[-1].text}, {count}, {found.identity}, "
+            )
+            with self.text.block(
+                f"{head}[&](int64 {column}, int64 {k}, {acc}& row_acc) LOOP_INLINE",
+                f"}}, []({acc} x, {acc} y) LOOP_INLINE {{ return {found.joined('x', 'y')}; }},",
+            ):
+                place_of = self._along(operand, axis, keepdims, [*places, column])
+                self._taken(node, operand.dtype, found, x, place_of(k))
+            with self.text.block(f"[&](int64 {column}, {acc} {value}) LOOP_INLINE", "});"):
+                self.put_at(made, [*places, column], found.result(value))
+
+        self.each(made.sizes[:-1], body)
+        self._counted(operand)
+        value = Elements(result, made.sizes, lambda _: "", reads_of(operand))
+        self.lies_as(made.base, value)
+        return made
+
+    def _counted(self, operand: Array) -> None:
         longer = [s.factor for s in operand.sizes if not s.is_one]
         self.text.add(f"LOOP_TICK({' * '.join(longer) or '1'});")
-        return made
+
+    def _taken(self, node: Node, dtype: DType, found: Reduction, x: str, element: str) -> None:
+        """The lines that take one element of a row."""
+        taken = node.values[0].dtype
+        text = self.cast(element, dtype, taken)
+        self.text.add(f"const {taken.register} {x} = {text};")
+        self.text.add(found.accumulate.text)
+        self.functions |= dict.fromkeys(f for f in functions_of(found) if f)
 
     def _joined(self, node: Node, dtype: DType, row: ReducedRow) -> Number:
         """The lines that reduce a row of elements of a dtype."""
-        taken, result = node.values[0].dtype, node.result.dtype
+        result = node.result.dtype
         k, x = self.text.fresh("k"), self.text.fresh("v")
         found = bind_reduction(Origin(node, 0), x, "row", "")
         acc, name = found.ctype, self.text.fresh("v")
@@ -130,11 +170,8 @@ class Reducing(Storing):
         with self.text.block(
             f"{head}[&](int64 {k}, {acc}& row_acc)", f"}}, []({acc} x, {acc} y) "
         ):
-            text = self.cast(row.place_of(k), dtype, taken)
-            self.text.add(f"const {taken.register} {x} = {text};")
-            self.text.add(found.accumulate.text)
+            self._taken(node, dtype, found, x, row.place_of(k))
         self.text.lines[-1] += f"{{ return {found.joined('x', 'y')}; }});"
-        self.functions |= dict.fromkeys(f for f in functions_of(found) if f)
         if (text := found.result(name)) != name:
             name = self.text.named(result.register, text)
         return Number(result, name, *bounds_of(result))
@@ -170,6 +207,12 @@ class Reducing(Storing):
             found.append(self.text.named("int64", f"{k} % {size.factor}", "i"))
             k = self.text.named("int64", f"{k} / {size.factor}", "i")
         return found[::-1]
+
+
+def _reduced_sizes(operand: Array, axis: int, keepdims: bool) -> tuple[Size, ...]:
+    """The sizes of an array that is reduced along an axis."""
+    one = [Size.of(1)] * keepdims
+    return (*operand.sizes[:axis], *one, *operand.sizes[axis + 1 :])
 
 
 def functions_of(found: Reduction) -> tuple[str, str]:

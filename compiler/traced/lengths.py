@@ -55,6 +55,11 @@ def is_traced_whole(error: BaseException) -> bool:
     return isinstance(error, RoundsError) and error.is_whole
 
 
+def breaks_at_lines(error: OpweaveError) -> bool:
+    """Whether a function is no whole for lines of it, and not because it is too long."""
+    return error.mean_seconds is None and not isinstance(error, RoundsError)
+
+
 class Length:
     """How long a trace is, held to its limits."""
 

@@ -28,11 +28,42 @@ struct LoopWatch {
         } \
     } while (0)
 
-// Memory of an array that a loop makes: it grows, and is freed with the function.
+// Memory that a call of the loop has left, for the next one: a fresh page costs a fault, and is filled
+// with zeros.  Where another thread looks at it, memory is the system's.
+#define LOOP_IDLE 8
+#define LOOP_IDLE_LEAST (1 << 16)
+#define LOOP_IDLE_MOST  (1 << 22)
+static void* loop_idle[LOOP_IDLE];
+static int64 loop_idle_bytes[LOOP_IDLE];
+static bool loop_idle_lock;
+static bool loop_leave(void* at, int64 bytes) {
+    if (!at || bytes < LOOP_IDLE_LEAST || bytes > LOOP_IDLE_MOST) return false;
+    if (__atomic_test_and_set(&loop_idle_lock, __ATOMIC_ACQUIRE)) return false;
+    bool left = false;
+    for (int n = 0; n < LOOP_IDLE && !left; ++n)
+        if (!loop_idle[n]) loop_idle[n] = at, loop_idle_bytes[n] = bytes, left = true;
+    __atomic_clear(&loop_idle_lock, __ATOMIC_RELEASE);
+    return left;
+}
+static void* loop_take(int64 asked, int64& bytes) {
+    if (asked < LOOP_IDLE_LEAST || asked > LOOP_IDLE_MOST) return 0;
+    if (__atomic_test_and_set(&loop_idle_lock, __ATOMIC_ACQUIRE)) return 0;
+    void* found = 0;
+    for (int n = 0; n < LOOP_IDLE && !found; ++n)
+        if (loop_idle[n] && loop_idle_bytes[n] >= asked && loop_idle_bytes[n] / 4 <= asked)
+            found = loop_idle[n], bytes = loop_idle_bytes[n], loop_idle[n] = 0;
+    __atomic_clear(&loop_idle_lock, __ATOMIC_RELEASE);
+    return found;
+}
+
+// Memory of an array that a loop makes: it grows, and is left with the function.
 struct LoopRoom {
     void* at = 0;
     int64 bytes = 0;
-    ~LoopRoom() { free(at); }
+    ~LoopRoom() { let_go(); }
+    void let_go() {
+        if (!loop_leave(at, bytes)) free(at);
+    }
     void* taken() {  // by the caller, who frees it
         void* const found = at;
         at = 0;
@@ -41,9 +72,11 @@ struct LoopRoom {
     template <class T> T* of(int64 count) {
         const int64 asked = (count > 0 ? count : 1) * (int64)sizeof(T);
         if (asked > bytes) {
-            free(at);
-            at = malloc(asked);
-            bytes = at ? asked : 0;
+            let_go();
+            bytes = asked;
+            at = loop_take(asked, bytes);
+            if (!at) at = malloc(asked);
+            if (!at) bytes = 0;
         }
         return (T*)at;
     }
@@ -158,6 +191,42 @@ OW_INLINE T row_of(int64 count, T start, Take take, Join join) {
 template <class T, class Take, class Join>
 OW_INLINE T row_of_rows(bool few, int64 count, T start, Take take, Join join) {
     return few ? row_of<T>(count, start, take, join) : run_of<T>(0, count, start, take, join);
+}
+
+// Of a function that is called in several places, and is to be part of the loop in each.
+#define LOOP_INLINE __attribute__((always_inline))
+
+// Columns that are reduced each, side by side: their elements lie next to each other, and the running
+// values of so many stay in the nearest cache.
+template <int WIDTH, int LANES, class T, class Take, class Join, class Put>
+OW_INLINE int64 some_columns_of(int64 c, int64 columns, int64 count, T start, Take take, Join join, Put put) {
+    for (; c + WIDTH <= columns; c += WIDTH) {
+        T acc[LANES][WIDTH];
+        for (int l = 0; l < LANES; ++l)
+            for (int j = 0; j < WIDTH; ++j) acc[l][j] = start;
+        for (int64 k = 0; k < count; ++k) {
+            T* const row = acc[k % LANES];
+            #pragma GCC ivdep
+            for (int j = 0; j < WIDTH; ++j) take(c + j, k, row[j]);
+        }
+        for (int half = LANES / 2; half; half /= 2)
+            for (int l = 0; l < half; ++l)
+                for (int j = 0; j < WIDTH; ++j) acc[l][j] = join(acc[l][j], acc[l + half][j]);
+        for (int j = 0; j < WIDTH; ++j) put(c + j, acc[0][j]);
+    }
+    return c;
+}
+// LANES: running values of a column; of integers, which are the same in any order, one is enough.
+template <class T, int LANES, class Take, class Join, class Put>
+OW_INLINE void columns_of(int64 columns, int64 count, T start, Take take, Join join, Put put) {
+    constexpr int most = (LANES == 1 ? 2048 : 8192 / LANES) / sizeof(T), fewer = most > 64 ? most / 8 : 8;
+    int64 c = some_columns_of<most, LANES, T>(0, columns, count, start, take, join, put);
+    c = some_columns_of<fewer, LANES, T>(c, columns, count, start, take, join, put);
+    c = some_columns_of<8, LANES, T>(c, columns, count, start, take, join, put);
+    for (; c < columns; ++c) {
+        const auto take_of = [&](int64 k, T& acc) { take(c, k, acc); };
+        put(c, run_of<T>(0, count, start, take_of, join));
+    }
 }
 
 // The place of the first element that none is beyond, or of the first NaN, in a row that has some.

@@ -71,10 +71,12 @@ def outcome_of(seed: int, number: int, only: str = "") -> Outcome:
 
 def _serve(link: Connection, seed: int, only: str) -> None:
     from opweave._functions import short
+    from opweave._loops import stretches
     from opweave.compiler.ir import pace
 
     # arrays are short here, and functions run in parts, or call NumPy's library, nevertheless
     short.PAYS = pace.NOTICED = 0
+    stretches.LINES = stretches.STEADY_LINES = -1
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     while True:
         try:

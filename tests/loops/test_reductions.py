@@ -141,3 +141,34 @@ def test_of_no_elements_there_is_none(function, shape):
         assert found[0][0] is expected[0][0]
     else:
         assert is_same(expected[0], found[0], exactly=True)
+
+
+def of_columns(A, m):
+    for _ in range(1):
+        any_, all_ = A.any(axis=0), np.all(A, axis=0)
+        most, sums = A.max(axis=0), A.sum(axis=0)
+        some = A[m].sum(axis=0)
+    return any_, all_, most, sums, some
+
+
+def of_planes(A, first, second):
+    for _ in range(1):
+        first[:] = A.max(axis=0)
+        second[:] = A.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", ["b1", "i1", "u2", "i8", "f4", "f8"])
+def test_neighbouring_columns_are_reduced_at_once_each_as_alone(dtype):
+    for columns in (7, 8, 65, 600, 2049):
+        drawn = np.random.default_rng(columns).integers(0, 3, (37, columns)).astype(dtype)
+        args = drawn, drawn[:, 0] > 0
+        expected, found = called(of_columns, args), run_in_c(of_columns, args)
+        assert is_same(expected, found, exactly=True)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 70), (5, 1, 9), (2, 40, 1)])
+def test_planes_are_reduced_along_any_axis(shape):
+    drawn = np.random.default_rng(0).integers(0, 9, shape).astype(float)
+    args = drawn, np.zeros(shape[1:]), np.zeros((shape[0], 1, shape[2]))
+    expected, found = called(of_planes, args), run_in_c(of_planes, args)
+    assert is_same(expected, found, exactly=True)

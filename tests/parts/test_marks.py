@@ -61,6 +61,7 @@ CALLS = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("loops_of_python")
 def test_one_mark_has_one_graph(segments):
     fused = {function: ow.fuse(function) for function, _ in CALLS}
     for function, args in CALLS * 2:
@@ -72,6 +73,7 @@ def test_one_mark_has_one_graph(segments):
     assert {len(graphs) for graphs in segments.values()} == {1}
 
 
+@pytest.mark.usefixtures("loops_of_python")
 def test_a_segment_that_comes_again_is_not_cut_out(monkeypatch):
     fused = ow.fuse(branches)
     expected = fused(X, 1)

@@ -1,0 +1,113 @@
+"""Loops of a function that C may run, each as one function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.captures.kinds import exactly, kinds_of
+from opweave.compiler.loops.lowering import Lowering
+from opweave.compiler.loops.values import AgainError
+from opweave.opcodes.errors import OpweaveError
+from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
+
+# Kinds of calls of which a loop remembers what became of them.
+MOST_KINDS = 64
+Place = tuple[int, int]  # line and column
+
+
+@dataclass
+class Site:
+    """A loop of a function.
+
+    Attributes:
+        node: its syntax tree.
+        results: the names that it assigns to and that are read elsewhere in the function.
+        names: what it reads.
+        compiled: how often it ran in C; ``left``: why it did not, where it did not.
+    """
+
+    function: FunctionType
+    node: ast.For | ast.While
+    results: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    unbound: object = UNBOUND
+    compiled: int = 0
+    left: str = ""
+    _known: dict[Any, HostLoop | None] = field(default_factory=dict)
+    _quick: dict[Any, HostLoop] = field(default_factory=dict)
+    _held: list[Any] = field(default_factory=list)
+
+    def run(self, names: dict[str, Any]) -> tuple[Any, ...] | None:
+        """What the names of its results hold afterwards; None where Python has to run it."""
+        values = {name: names[name] for name in self.names if name in names}
+        names.clear()  # a frame keeps what locals() has found, and arrays of the loop would stay
+        key = exactly(values)
+        if len(values) < len(self.names):
+            key = (*key, *values)  # which names are bound
+        found = self._quick.get(key) or self._found(key, values)
+        if found is None or not found.holds():
+            return None
+        self.compiled += 1
+        try:
+            made = found(values)
+        except NotServedError:
+            self.compiled -= 1
+            self.left = self.left or "arrays that share memory, or of other extents"
+            return None
+        if made is None or not self.results:
+            return (self.unbound,) * len(self.results)
+        left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
+        return tuple(left.get(name, self.unbound) for name in self.results)
+
+    def _found(self, exact: Any, values: Mapping[str, Any]) -> HostLoop | None:
+        """The loop for values that came in no such form before."""
+        key = kinds_of(values)
+        if key not in self._known:
+            if len(self._known) >= MOST_KINDS:
+                return None
+            # ids are keys, but of arrays and lists
+            self._held += [v for v in values.values() if type(v) not in (np.ndarray, list)]
+            self._known[key] = self._lowered(values)
+        found = self._known[key]
+        if found is not None and len(self._quick) < MOST_KINDS:
+            self._quick[exact] = found
+        return found
+
+    def takes_over(self, before: Any) -> None:
+        """Know what a site of the same loop has found out."""
+        self._known, self._held = before._known, before._held  # whose ids are keys of it
+
+    @property
+    def sources(self) -> list[str]:
+        """What was compiled."""
+        return [found.lowered.source for found in self._known.values() if found is not None]
+
+    def _lowered(self, values: Mapping[str, Any]) -> HostLoop | None:
+        known: dict[str, frozenset[str]] = {}
+        try:
+            while True:
+                lent = dict(values)
+                try:
+                    lowering = Lowering(self.function, lent, known)
+                    return HostLoop(lowering.lowered(self.node, self.results))
+                except AgainError as error:
+                    names = known.get(error.what, frozenset())
+                    if error.name in names:
+                        raise
+                    known[error.what] = names | {error.name}
+                finally:
+                    lent.clear()  # the parts of a lowering hold each other, and it
+        except Exception as error:  # Python runs it, whatever is wrong
+            self.left = f"{error}" if isinstance(error, OpweaveError) else repr(error)
+            return None
+
+
+def place_of(node: ast.stmt) -> Place:
+    """Where a loop stands."""
+    return node.lineno, node.col_offset

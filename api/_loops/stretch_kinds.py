@@ -1,0 +1,65 @@
+"""Kinds of values that lines take which kernels may run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import add, mul
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.captures.operations import lengthening_lines, operations_in
+from opweave.compiler.ir.pace import saved_by_names
+
+# Leaves that a stretch takes, besides arrays and numbers; all that is in them stays as it is.
+BY_VALUE = (bool, str, type(None))
+BY_OBJECT = (ModuleType, type, np.dtype, np.ufunc)
+# Of an extent, what is as steady: with some more or fewer elements, halves, doubles.
+STEPS: tuple[Callable[[int], int], ...] = (
+    *(partial(add, n) for n in (-2, -1, 0, 1, 2)), partial(mul, 2), lambda n: n // 2,
+)  # fmt: skip
+# Extents below this are.
+MOST_SHORT = 17
+
+
+def kind_of(value: Any) -> Any:
+    """A key of values that a stretch treats alike: types, and extents by powers of two."""
+    if type(value) is np.ndarray:
+        flags, sizes = value.flags, tuple(extent.bit_length() for extent in value.shape)
+        return value.dtype, sizes, flags.c_contiguous, flags.aligned, flags.writeable
+    if type(value) in BY_VALUE:
+        return type(value), value
+    if type(value) is tuple:
+        return tuple, *map(kind_of, value)
+    return (type(value), id(value)) if isinstance(value, BY_OBJECT) else type(value)
+
+
+def is_known(value: Any) -> bool:
+    """Whether it is an array, a number, a text, a type or a module, or a tuple of such."""
+    if type(value) is tuple:
+        return all(map(is_known, value))
+    numbers = type(value) in (int, float, complex) or isinstance(value, np.generic)
+    return numbers or type(value) in (np.ndarray, *BY_VALUE) or isinstance(value, BY_OBJECT)
+
+
+def extents_of(values: Iterable[Any]) -> frozenset[int]:
+    """Extents that a call begins with, and what follows from them in short steps.
+
+    Arrays of other extents, such as what a mask selects, may have others at each call.
+    """
+    arrays = [e for v in values if type(v) is np.ndarray for e in v.shape]
+    given = {*arrays, *(v for v in values if type(v) is int)}
+    made = {f(e) for e in given for f in STEPS}
+    return frozenset({*range(MOST_SHORT), *made})
+
+
+def most_saved(function: FunctionType, values: Sequence[Any]) -> float:
+    """Seconds that kernels may save, by the names in the code and how long arrays are."""
+    code = function.__code__
+    names = operations_in(code)
+    integers = [abs(v) for v in values if type(v) is int]
+    longest = max([0, *integers, *(v.size for v in values if type(v) is np.ndarray)])
+    longest **= 2 if lengthening_lines(code) else 1
+    return len(names) * saved_by_names(names, 1, longest)
