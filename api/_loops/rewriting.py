@@ -30,7 +30,7 @@ NEVER = (
 )  # fmt: skip
 
 
-class Rewriter(ast.NodeTransformer):
+class SiteRewriter(ast.NodeTransformer):
     """Puts a call of its site before each loop: the loop itself runs where that leaves it.
 
     Likewise before statements that kernels may run.

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from opweave._loops.asking import with_sites
-from opweave._loops.rewriting import Rewriter
+from opweave._loops.rewriting import SiteRewriter
 from opweave._loops.sites import Place, Site, place_of
 from opweave._loops.stretches import Make, Stretch
 from opweave.compiler.captures.source import NoLoopError, code_of, tree_of
@@ -42,7 +42,7 @@ class Rolled:
         self.function, self.but, self.make = function, but, make
         self.left: list[tuple[int, str]] = []
         self.sites: list[Site | Stretch] = []
-        made = Rewriter(function, copy.deepcopy(tree), self.sites, but, make).rewritten()
+        made = SiteRewriter(function, copy.deepcopy(tree), self.sites, but, make).rewritten()
         if not self.sites:
             raise NoLoopError(f"{function.__name__} has no loop")
         if any(map(_is_mangled, ast.walk(tree))):

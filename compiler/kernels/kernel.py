@@ -7,6 +7,7 @@ store, close) come from the template, computing ones from operators.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TypeVar
 
 from opweave.compiler.ir.accumulation import Plan
@@ -30,10 +31,9 @@ from opweave.opcodes.structural import Structural
 from opweave.opcodes.tokens import tokens
 
 Operand = TypeVar("Operand", OperandLoad, Factor)
+DOWN = ("columns", "outer")  # they reduce columns
 # Templates whose blocks are tiles of matrices, or columns of them.
-TILED = ("tile", "product", "product_rows", "columns", "outer", "scan_columns")
-# Those that reduce columns.
-DOWN = ("columns", "outer")
+TILED = ("tile", "product", "product_rows", *DOWN, "scan_columns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,10 +137,6 @@ class Kernel:
         return tuple(p.source for p in self.params if p.name in names)
 
     @property
-    def has_batch(self) -> bool:
-        return bool(self.batch)
-
-    @property
     def has_rows(self) -> bool:
         return bool(self.rows)
 
@@ -167,25 +163,9 @@ class Kernel:
         return list({r.functor: r for r in found}.values())
 
     @property
-    def partial_results(self) -> int:
-        """Results of each part of a row, where several blocks share it."""
-        return len((self.totals or self.passes[0]).reductions)
-
-    @property
     def shares_rows(self) -> bool:
         """Several blocks share what is reduced or scanned."""
-        return any(param.kind == "partials" for param in self.params)
-
-    def meeting(self, extents: Extents) -> tuple[int, int]:
-        """Rows of a launch that several blocks share, and groups of blocks that share some.
-
-        Of columns that is every place that a band of columns has.
-        """
-        if self.template not in DOWN:
-            rows = self.elements(extents)[1]
-            return rows, rows
-        bands = self.grid(extents)[0]
-        return bands * self.toggles["ACROSS"] * self.toggles["COLUMNS"], bands
+        return any(p.kind == "partials" for p in self.params)
 
     @property
     def scans(self) -> list[Reduction]:
@@ -264,8 +244,8 @@ class Kernel:
     @property
     def extents_text(self) -> str:
         """Such as ``rows n0, columns n1``."""
-        parts = (("batch", self.batch), ("rows", self.rows), ("columns", self.cols))
-        shown = [f"{what} {' * '.join(map(str, e))}" for what, e in parts if e]
+        named = {"batch": self.batch, "rows": self.rows, "columns": self.cols}
+        shown = [f"{what} {' * '.join(map(str, e))}" for what, e in named.items() if e]
         if self.product is not None:
             shown.append(f"depth {self.product.depth}")
         if self.rows:
@@ -279,8 +259,8 @@ class Kernel:
 
     def work(self, extents: Extents) -> int:
         """Steps that a launch takes, to share it out among the cores of a host."""
-        batch, rows, cols = self.elements(extents)
-        return batch * rows * cols * (count((self.product.depth,), extents) if self.product else 1)
+        depth = [self.product.depth] if self.product else []
+        return prod(self.elements(extents)) * count(depth, extents)
 
     def is_empty(self, extents: Extents) -> bool:
         """True where a launch would write nothing."""
