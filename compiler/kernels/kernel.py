@@ -32,8 +32,6 @@ from opweave.opcodes.tokens import tokens
 Operand = TypeVar("Operand", OperandLoad, Factor)
 # Templates whose blocks are tiles of matrices, or columns of them.
 TILED = ("tile", "product", "product_rows", "columns", "outer", "scan_columns")
-# Those that reduce columns.
-DOWN = ("columns", "outer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,22 +170,6 @@ class Kernel:
         return len((self.totals or self.passes[0]).reductions)
 
     @property
-    def shares_rows(self) -> bool:
-        """Several blocks share what is reduced or scanned."""
-        return any(param.kind == "partials" for param in self.params)
-
-    def meeting(self, extents: Extents) -> tuple[int, int]:
-        """Rows of a launch that several blocks share, and groups of blocks that share some.
-
-        Of columns that is every place that a band of columns has.
-        """
-        if self.template not in DOWN:
-            rows = self.elements(extents)[1]
-            return rows, rows
-        bands = self.grid(extents)[0]
-        return bands * self.toggles["ACROSS"] * self.toggles["COLUMNS"], bands
-
-    @property
     def scans(self) -> list[Reduction]:
         """All scans, in order."""
         return [s for p in self.passes for s in p.scans]
@@ -285,7 +267,7 @@ class Kernel:
     def is_empty(self, extents: Extents) -> bool:
         """True where a launch would write nothing."""
         batch, rows, cols = self.elements(extents)
-        if self.template in DOWN:
+        if self.template in ("columns", "outer"):
             return batch * cols == 0
         return batch * rows == 0 or (cols == 0 and not any(p.reductions for p in self.passes))
 

@@ -107,7 +107,10 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
     """
     if not any(param.kind == "partials" for param in kernel.params):
         return 0, 0
-    rows, groups = kernel.meeting(extents)
+    rows = groups = kernel.elements(extents)[1]
+    if kernel.template == "outer":  # every place of a band of columns, and the bands
+        groups = kernel.grid(extents)[0]
+        rows = groups * kernel.toggles["ACROSS"] * kernel.toggles["COLUMNS"]
     parts = kernel.toggles["PARTS"]
     counters = groups * (parts + 2 if kernel.totals else 1)
     return 16 * parts * rows * kernel.partial_results, 4 * counters
