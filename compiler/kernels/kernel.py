@@ -7,7 +7,6 @@ store, close) come from the template, computing ones from operators.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import TypeVar
 
 from opweave.compiler.ir.accumulation import Plan
@@ -31,9 +30,8 @@ from opweave.opcodes.structural import Structural
 from opweave.opcodes.tokens import tokens
 
 Operand = TypeVar("Operand", OperandLoad, Factor)
-DOWN = ("columns", "outer")  # they reduce columns
 # Templates whose blocks are tiles of matrices, or columns of them.
-TILED = ("tile", "product", "product_rows", *DOWN, "scan_columns")
+TILED = ("tile", "product", "product_rows", "columns", "outer", "scan_columns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +161,9 @@ class Kernel:
         return list({r.functor: r for r in found}.values())
 
     @property
-    def shares_rows(self) -> bool:
-        """Several blocks share what is reduced or scanned."""
-        return any(p.kind == "partials" for p in self.params)
+    def partial_results(self) -> int:
+        """Results of each part of a row, where several blocks share it."""
+        return len((self.totals or self.passes[0]).reductions)
 
     @property
     def scans(self) -> list[Reduction]:
@@ -244,8 +242,8 @@ class Kernel:
     @property
     def extents_text(self) -> str:
         """Such as ``rows n0, columns n1``."""
-        named = {"batch": self.batch, "rows": self.rows, "columns": self.cols}
-        shown = [f"{what} {' * '.join(map(str, e))}" for what, e in named.items() if e]
+        parts = (("batch", self.batch), ("rows", self.rows), ("columns", self.cols))
+        shown = [f"{what} {' * '.join(map(str, e))}" for what, e in parts if e]
         if self.product is not None:
             shown.append(f"depth {self.product.depth}")
         if self.rows:
@@ -259,13 +257,13 @@ class Kernel:
 
     def work(self, extents: Extents) -> int:
         """Steps that a launch takes, to share it out among the cores of a host."""
-        depth = [self.product.depth] if self.product else []
-        return prod(self.elements(extents)) * count(depth, extents)
+        batch, rows, cols = self.elements(extents)
+        return batch * rows * cols * (count((self.product.depth,), extents) if self.product else 1)
 
     def is_empty(self, extents: Extents) -> bool:
         """True where a launch would write nothing."""
         batch, rows, cols = self.elements(extents)
-        if self.template in DOWN:
+        if self.template in ("columns", "outer"):
             return batch * cols == 0
         return batch * rows == 0 or (cols == 0 and not any(p.reductions for p in self.passes))
 

@@ -12,7 +12,7 @@ import numpy as np
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.values import Extents, Scalar
-from opweave.compiler.kernels.kernel import DOWN, Kernel
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes import dtypes
 from opweave.runtime.calls.by_numpy import Compute
 
@@ -107,23 +107,13 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
     """
     if not any(param.kind == "partials" for param in kernel.params):
         return 0, 0
-    rows, groups = _sharing(kernel, extents)
+    rows = groups = kernel.elements(extents)[1]
+    if kernel.template == "outer":  # every place of a band of columns, and the bands
+        groups = kernel.grid(extents)[0]
+        rows = groups * kernel.toggles["ACROSS"] * kernel.toggles["COLUMNS"]
     parts = kernel.toggles["PARTS"]
     counters = groups * (parts + 2 if kernel.totals else 1)
-    results = len((kernel.totals or kernel.passes[0]).reductions)  # of each part of a row
-    return 16 * parts * rows * results, 4 * counters
-
-
-def _sharing(kernel: Kernel, extents: Extents) -> tuple[int, int]:
-    """Rows of a launch that several blocks share, and groups of blocks that share some.
-
-    Of columns that is every place that a band of columns has.
-    """
-    if kernel.template not in DOWN:
-        rows = kernel.elements(extents)[1]
-        return rows, rows
-    bands = kernel.grid(extents)[0]
-    return bands * kernel.toggles["ACROSS"] * kernel.toggles["COLUMNS"], bands
+    return 16 * parts * rows * kernel.partial_results, 4 * counters
 
 
 def number_types(kernel: Kernel) -> list[Any]:

@@ -14,11 +14,11 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "programming guide's own example does, which has no such fence.",
     ),
     (
-        r"outer\.cu\.j2:\d+: widen a bound: `for \(int (k|first) = 0;",
+        r"outer(_macros)?\.cu\.j2:\d+: widen a bound: `for \(int (k|first) = 0;",
         "One more row of registers, or one more part, behind the last: nothing takes it.",
     ),
     (
-        r"outer\.cu\.j2:\d+: (flip a comparison|drop a condition): `if \(lane == 0\) EACH_COLUMN",
+        r"outer(_macros)?\.cu\.j2:\d+: (flip a comparison|drop a condition): `if \(lane == 0\) EACH_COLUMN",
         "Every thread of a column has its result, so any of them may store it.",
     ),
     (

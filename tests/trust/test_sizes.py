@@ -23,8 +23,6 @@ EXCEPTIONS: dict[str, str] = {
     "macros they would hide it",
     "templates/macros.cu.j2": "a branch for each way in which an operand is addressed, and in it "
     "the call of one helper: a table",
-    "templates/outer.cu.j2": "one kernel in the order of its phases, read once from top to bottom: "
-    "rows, lanes, warps, blocks",
     "templates/row.cu.j2": "a frame of nine lines, filled by macros that other templates share",
 }
 
