@@ -153,10 +153,19 @@ WORKLOADS = (
     _of("attention of 16 x 4096 x 64", attention, HEADS, HEADS, HEADS,
         flops=4 * prod(HEADS) * 4096),
 )  # fmt: skip
-# Small enough for a test: a row of each kind.
+SMALL = (2**16,)
+# Small enough for a test: a row of each template, and of each way to round.
 QUICK = (
-    _of("map of 8 operators", eight, (2**16,), (2**16,)),
+    *(_of("map of 8 operators", eight, SMALL, SMALL, dtype=d) for d in ("f32", "f16", "bf16")),
+    _of("pixels / 255", pixels, SMALL, dtype="u8"),
     _of("softmax of 1024 columns", softmax, (64, 1024)),
-    _of("sums of 64 columns of 512", columns, (512, 64)),
-    _of("linear 128^3", linear, (128, 128), (128, 128), (128,), flops=2 * 128**3),
-)
+    _of("layer norm of 1024", layer_norm, (64, 1024), (1024,), (1024,), dtype="f16"),
+    _of("sum of 2^20", total, (2**20,)),
+    _of("sums of 64 columns of 4096", columns, (4096, 64)),
+    _of("x.T of 256^2", turned, (256, 256)),
+    _of("cumsum of 2^16", running, SMALL),
+    _of("cumsum down 256^2", running_down, (256, 256)),
+    _of("heat step of 256^2", heat, (256, 256)),
+    *(_of("linear 128^3", linear, (128, 128), (128, 128), (128,), dtype=d, flops=2 * 128**3)
+      for d in ("f32", "f16")),
+)  # fmt: skip
