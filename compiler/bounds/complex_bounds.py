@@ -255,12 +255,15 @@ def _extreme(bounds: Bounds, node: Node) -> BoundedParts:
     error_re = np.max(found.re.error + np.zeros(np.shape(re)), initial=0.0, **kept)
     nan = np.isnan(found.value)
     is_open = (np.sum(nan, **kept) > 1) | np.any(found.lost, **kept)
-    is_open = is_open | (np.any(nan, **kept) & (error_re + error_im > 0))
     single = np.any(nan, **kept) & ~is_open
     shape = np.shape(node.operator.numpy(found.value, **over))
     made = []
-    for value, error in ((whole.real, error_re), (whole.imag, error_im)):
-        error = np.where(single, 0.0, np.where(is_open | np.isnan(error), np.inf, error))
+    for value, error, part in (
+        (whole.real, error_re, found.re), (whole.imag, error_im, found.im)
+    ):  # fmt: skip
+        # a NaN wins whatever the others are, with the errors of its own parts
+        of_nan = np.max(np.where(nan, np.nan_to_num(part.error, posinf=np.inf), 0.0), **kept)
+        error = np.where(single, of_nan, np.where(is_open | np.isnan(error), np.inf, error))
         made.append(Bounded(value.reshape(shape), error.reshape(shape)))
     return BoundedParts(*made)
 

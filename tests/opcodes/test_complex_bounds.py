@@ -42,6 +42,19 @@ def test_a_wrong_part_is_found():
     assert (judged.wrong, judged.worst) == (1, (7,))
 
 
+@pytest.mark.parametrize("extreme", [np.maximum, np.minimum])
+def test_the_other_part_of_a_nan_that_wins_has_its_own_rounding(extreme):
+    x = np.array([[complex(np.nan, 0.1), 1, 2]], np.complex64)
+    y = np.array([[1 + 0.3j, 0, 0]], np.complex64)
+
+    def fn(x, y):
+        return extreme.reduce(x + y, axis=-1)
+
+    (bound,) = ow.bounds.derive(ow.fuse(fn), x, y)
+    assert 0 < bound.parts[1].error[0] < 1e-7
+    assert ow.bounds.judge(bound, fn(x, y)).ok
+
+
 @pytest.mark.host
 @pytest.mark.parametrize("name", COMPLEX)
 @pytest.mark.parametrize("row", sorted(complexes.FUNCTIONS - {"float_power"}))
