@@ -33,6 +33,11 @@ LOOPS = {
     " s += own[31 - t]; __syncthreads(); }",
     "integers in shared memory": "own[t] = t; for (int k = 0; k < n; ++k) { __syncthreads();"
     " int at = own[(t + k) % 32]; s += x[at]; if (at > 20) y[k] = s; }",
+    "shared integers that grow": "for (int k = 0; k < n; ++k) { own[t] = k; __syncthreads();"
+    " if (own[31 - t] == 80) y[k] = s; s += x[k]; __syncthreads(); }",
+    "one shared integer is another": "for (int k = t; k < 512; k += 32) own[k] = k == 80;"
+    " __syncthreads();\n#pragma unroll 1\n"
+    "for (int k = 0; k < n; ++k) { s += x[k]; if (own[k] > 0) y[k] = s; }",
     "elements decide": "for (int k = 0; k < n; ++k) { float v = x[k * 32 + t];"
     " if (v > 0) y[k] = v; s += v; }",
     "columns far apart": "for (int k = 0; k < n; ++k) s += x[(size_t)t * 4096 + k * 8];",
@@ -40,10 +45,10 @@ LOOPS = {
 }
 SOURCE = """
 extern "C" __global__ void walk(const float* x, float* y, int n) {{
-    __shared__ float own[32];
+    __shared__ {kind} own[512];
     int t = threadIdx.x;
     float s = 0;
-    own[t] = s;
+    own[t] = 0;
     __syncthreads();
     #pragma unroll 1
     {loop}
@@ -52,9 +57,10 @@ extern "C" __global__ void walk(const float* x, float* y, int n) {{
 """
 
 
-def profiled(loop, rounds):
+def profiled(name, rounds):
+    loop = LOOPS[name]
     x, y = np.zeros(1 << 18, np.float32), np.zeros(1 << 18, np.float32)
-    text = SOURCE.format(loop=loop)
+    text = SOURCE.format(loop=loop, kind="int" if "integer" in name else "float")
     (kernel,) = ow.profile_source(text, "walk", 2, 32, [x, y, rounds], target="sm_80").kernels
     return kernel
 
@@ -70,9 +76,9 @@ def exactly(counters):
 @pytest.mark.parametrize("rounds", [9, 129])
 @pytest.mark.parametrize("name", LOOPS)
 def test_counts_are_those_of_the_loop_run_whole(monkeypatch, name, rounds):
-    found = profiled(LOOPS[name], rounds)
+    found = profiled(name, rounds)
     monkeypatch.setattr(SteadyLoops, "arrive", lambda *_: False)
-    whole = profiled(LOOPS[name], rounds)
+    whole = profiled(name, rounds)
 
     assert exactly(found.counters) == exactly(whole.counters)
     assert found.counters[MOVED] == pytest.approx(whole.counters[MOVED], rel=0.02, abs=128)
@@ -91,7 +97,7 @@ def test_most_rounds_are_not_executed(monkeypatch, name):
         return arrive(self, header, lanes)
 
     monkeypatch.setattr(SteadyLoops, "arrive", counted)
-    found = profiled(LOOPS[name], 5000)
+    found = profiled(name, 5000)
 
     assert len(executed) < 200
     assert found.counters["smsp__inst_executed.sum"] > 5000
@@ -112,6 +118,24 @@ def test_a_counter_ends_where_it_ends(trips):
     run = executor(COUNTED, block=64, constants={0x160: trips}).run()
 
     assert list(run.issued) == pytest.approx([2, *[2 * trips] * 3, 2])
+
+
+WIDE = """
+    MOV R1, c[0x0][0x160]
+    MOV R2, RZ
+.L_1:
+    IADD3 R1, P1, R1, 0x1, RZ
+    IADD3.X R2, R2, RZ, RZ, P1, !PT
+    ISETP.EQ.AND P0, PT, R2, RZ, PT
+    @P0 BRA `(.L_1)
+    EXIT
+"""
+
+
+def test_a_carry_is_not_passed_over():
+    run = executor(WIDE, block=32, constants={0x160: 2**32 - 5000}).run()
+
+    assert list(run.issued) == pytest.approx([1, 1, *[5000] * 4, 1])
 
 
 GUARDED = """
