@@ -15,6 +15,7 @@ from opweave.runtime.isa.instruction import Array
 SHARED_WINDOW, LOCAL_WINDOW = 1 << 60, 1 << 61  # where generic addresses have these spaces
 PATTERN = 0xFD  # what memory begins with that nobody has written
 WRITTEN = 0xFF
+NO_ADDRESS = 1 << 16  # below it lies no array, as a null pointer with an offset
 # Linux promises no memory for such pages; the module of Python 3.11 has no name for it.
 NORESERVE = 0x4000 if sys.platform == "linux" else 0
 
@@ -130,7 +131,7 @@ class Memory:
             ((max(r.base - address, address - r.end, 0), r) for r in self.regions),
             key=lambda pair: pair[0],
         )
-        if distance > 1 << 32:
+        if address < NO_ADDRESS or distance > 1 << 32:
             return f"at 0x{address:x}, outside every array"
         side = f"{region.base - address} bytes before" if address < region.base else (
             f"{address - region.base} bytes behind the start of")  # fmt: skip

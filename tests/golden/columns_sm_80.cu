@@ -38,7 +38,7 @@ column_sum_row_f32(
     const index_t chunks = j0 < cols ? (rows + LANES - 1) / LANES : 0;
 #if USE_RUNS
     const index_t run = (chunks + PARTS - 1) / PARTS, step = THREADS_PER_ROW;
-    const index_t begin = blockIdx.y * run, end = begin + run;
+    const index_t begin = (index_t)blockIdx.y * run, end = begin + run;
 #else
     const index_t begin = (index_t)blockIdx.y * THREADS_PER_ROW, end = chunks, step = PARTS * THREADS_PER_ROW;
 #endif
