@@ -147,6 +147,18 @@ def tried(x):
     return tuple(found), y
 
 
+def names_of_the_questions(x):
+    site = 2
+    for k in range(3):
+        u = np.unique(x[:10])
+        made, end = x * site + k, x[1:] * 2
+        name0 = made * made + end.sum()
+        site = name0 * made - u[0]
+        named = made * name0 + end[0]
+        x = x + made.mean() * 1e-3
+    return made, end, name0, site, named
+
+
 class Solver:
     def __init__(self):
         self.weight, self.last = 2.0, None
@@ -164,7 +176,7 @@ class Solver:
 FUNCTIONS = [
     written_behind_a_view, written_arguments, raises_behind_writes, without_an_element, unbound,
     carried, in_lists, of_other_types, places_that_a_loop_counts, functions_inside, made_anew,
-    tried,
+    tried, names_of_the_questions,
 ]  # fmt: skip
 
 
