@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from types import FunctionType
@@ -19,6 +20,7 @@ from opweave.compiler.captures.source import (
     shared_in,
     stored_in,
     surely_stored_in,
+    told_in,
 )
 
 # What no loop that is compiled has inside.
@@ -45,7 +47,8 @@ class SiteRewriter(ast.NodeTransformer):
         make: Make | None,
     ):
         self.function, self.sites, self.but, self.make = function, sites, but, make
-        self.tree, self.read = tree, reads_of(tree)
+        self.tree = tree
+        self.read = Counter(reads_of(tree)) + Counter(told_in(tree))
         self.own = {id(node) for node in ast.walk(tree)}
         code = function.__code__
         self.elsewhere = {*code.co_cellvars, *code.co_freevars, *globals_in(tree)}

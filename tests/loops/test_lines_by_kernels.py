@@ -1,6 +1,7 @@
 """Functions with loops that are no whole: kernels run lines between those that break."""
 
 import gc
+import sys
 import traceback
 import warnings
 import weakref
@@ -10,6 +11,8 @@ import pytest
 
 import opweave as ow
 from opweave._loops.rolled import Rolled
+from opweave._loops.stretches import Stretch
+from opweave.opcodes.errors import OpweaveError
 
 pytestmark = pytest.mark.host
 X = np.linspace(0.1, 1, 24)
@@ -159,6 +162,23 @@ def names_of_the_questions(x):
     return made, end, name0, site, named
 
 
+def evaluated(text):
+    names = dict(sys._getframe(1).f_locals)
+    return names["a"] * names["b"] if text == "a * b" else None
+
+
+def names_in_texts(x):
+    """Without a name of y."""
+    for k in range(3):
+        u = np.unique(x[:10])
+        y = x * 2 + k
+        a = y * 3 + x
+        b = a * y - u[0]  # noqa: F841
+        z = evaluated("a * b")
+        w = z * 2 + x
+    return w, z
+
+
 class Solver:
     def __init__(self):
         self.weight, self.last = 2.0, None
@@ -176,7 +196,7 @@ class Solver:
 FUNCTIONS = [
     written_behind_a_view, written_arguments, raises_behind_writes, without_an_element, unbound,
     carried, in_lists, of_other_types, places_that_a_loop_counts, functions_inside, made_anew,
-    tried, names_of_the_questions,
+    tried, names_of_the_questions, names_in_texts,
 ]  # fmt: skip
 
 
@@ -289,6 +309,16 @@ def test_arrays_are_let_go_of_as_by_python():
     assert told(rolled.settled()) == [True, True]
 
 
+def test_a_function_that_asks_for_its_frame_is_pythons():
+    def asks(x):
+        for _ in range(2):
+            y = x * 2 + np.unique(x)[0]
+        return y, sorted(sys._getframe().f_locals)
+
+    with pytest.raises(OpweaveError, match="sees its own names"):
+        Rolled(asks, make=ow.fuse(asks).fallback.loops._make)
+
+
 @pytest.mark.parametrize("changed", ["toggles", "unfused", "fast"])
 def test_options_leave_lines_to_parts(changed):
     options = {"unfused": {}, "fast": {"fast": True}, "toggles": {}}[changed]
@@ -316,6 +346,20 @@ def test_more_rounds_make_no_more_kernels():
     before = len(rolled.by_kernels)
     np.testing.assert_allclose(fused(X, 3), rounds(X, 3))
     assert before == len(rolled.by_kernels) > 0
+
+
+def test_what_is_known_of_lines_stays_where_questions_are_left_out():
+    run = Rolled(places_that_a_loop_counts, make=ow.fuse(carried).fallback.loops._make)
+    run(X)
+    settled = run.settled()
+
+    def tries():
+        return {id(s.lines): s.lines.tries for s in settled.sites if isinstance(s, Stretch)}
+
+    before = tries()
+    assert_same(settled(X), places_that_a_loop_counts(X))
+    assert settled is not run
+    assert tries() == before
 
 
 def between_breaks(x):
