@@ -15,7 +15,7 @@ from opweave.compiler.ir.pace import saved_by_names
 from opweave.runtime.calls.arrays import layout_of
 
 # Leaves that a stretch takes, besides arrays and numbers; all that is in them stays as it is.
-BY_VALUE = (bool, str, type(None))
+BY_VALUE = (bool, str, type(None), np.bool_, np.str_, np.bytes_)
 BY_OBJECT = (ModuleType, type, np.dtype, np.ufunc)
 # Of an extent, what is as steady: with some more or fewer elements, halves, doubles.
 STEPS: tuple[Callable[[int], int], ...] = (

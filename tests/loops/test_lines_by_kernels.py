@@ -179,6 +179,19 @@ def names_in_texts(x):
     return w, z
 
 
+def elements_of_other_arrays(x):
+    found = []
+    for mode in np.array(["a", "b"]):
+        u = np.unique(x[:10])
+        y = x * 2 if mode == "a" else x + 1
+        found.append(y * y + x * y)
+    for is_long in np.array([True, False]):
+        u = np.unique(x[:10])
+        y = x * 2 if is_long else x + u[0]
+        found.append(y * y + x * y)
+    return tuple(found)
+
+
 class Solver:
     def __init__(self):
         self.weight, self.last = 2.0, None
@@ -196,7 +209,7 @@ class Solver:
 FUNCTIONS = [
     written_behind_a_view, written_arguments, raises_behind_writes, without_an_element, unbound,
     carried, in_lists, of_other_types, places_that_a_loop_counts, functions_inside, made_anew,
-    tried, names_of_the_questions, names_in_texts,
+    tried, names_of_the_questions, names_in_texts, elements_of_other_arrays,
 ]  # fmt: skip
 
 
