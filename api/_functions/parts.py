@@ -15,6 +15,7 @@ from opweave._loops.stretches import TooLittleError
 from opweave.compiler.captures.structure import Constant, Leaf, Structure, Tree
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.names import function_name
 from opweave.compiler.ir.pace import saved
 from opweave.compiler.ir.values import Value
@@ -23,6 +24,7 @@ from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.parts.lazy_run import run_lazily
 from opweave.compiler.parts.marks import Mark
 from opweave.compiler.parts.segments import Segment
+from opweave.compiler.passes.row_order import out_of_rows
 from opweave.compiler.passes.simplify import simplify
 from opweave.compiler.pipeline.driver import Lowered, Options
 from opweave.compiler.pipeline.specialise import (
@@ -235,11 +237,26 @@ class WholeLines:
             raise UnsupportedError("a number is part of the kernels, and may change in each round")
         if trace.structure is not None and not _is_plain(trace.structure):
             raise UnsupportedError("they give containers, or arrays that stand there twice")
-        made = {r.id: node for node in trace.graph.nodes for r in node.results}
-        for output in trace.graph.outputs[: trace.graph.returned]:
-            node = made.get(output.id) if isinstance(output, Value) else None
-            if node is not None and (node.is_view or node.operator.kind is Kind.MOVE):
-                raise UnsupportedError("they give a part of an array, which may share its memory")
+        _check_memory(trace.graph)
+
+
+def _check_memory(graph: FunctionGraph) -> None:
+    """Refuse lines that give arrays which share memory, or lie, otherwise than NumPy's.
+
+    Raises:
+        UnsupportedError: they do, or may.
+    """
+    made = {r.id: node for node in graph.nodes for r in node.results}
+    otherwise = out_of_rows(graph)
+    for output in graph.outputs[: graph.returned]:
+        node = made.get(output.id) if isinstance(output, Value) else None
+        if node is not None and (node.is_view or node.operator.kind is Kind.MOVE):
+            raise UnsupportedError("they give a part of an array, which may share its memory")
+        if node is not None and not otherwise.isdisjoint(r.id for r in node.results):
+            raise UnsupportedError("they give an array that NumPy may not lay out in rows")
+    reshaped = {node.values[0].id for node in graph.nodes if node.operator.name == "reshape"}
+    if not otherwise.isdisjoint(reshaped & made.keys()):  # of an argument its layout is known
+        raise UnsupportedError("they reshape an array that NumPy may not lay out in rows")
 
 
 def _is_plain(structure: Structure | None) -> bool:

@@ -56,8 +56,9 @@ def asking_lines(sites: Sequence[tuple[Stretch, str] | None], lines: Lines) -> l
             continue
         (alone,) = ast.parse(f"if not made or {place} >= end: pass").body
         assert isinstance(alone, ast.If)
+        _Renamed().visit(alone)
         for each in (*made, alone):
-            for part in ast.walk(_Renamed().visit(each)):
+            for part in ast.walk(each):
                 ast.copy_location(part, node)
         alone.body = [node]
         found += [*made, alone]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from types import FunctionType
@@ -19,6 +20,7 @@ from opweave.compiler.captures.source import (
     shared_in,
     stored_in,
     surely_stored_in,
+    told_in,
 )
 
 # What no loop that is compiled has inside.
@@ -45,7 +47,8 @@ class SiteRewriter(ast.NodeTransformer):
         make: Make | None,
     ):
         self.function, self.sites, self.but, self.make = function, sites, but, make
-        self.tree, self.read = tree, reads_of(tree)
+        self.tree = tree
+        self.read = Counter(reads_of(tree)) + Counter(told_in(tree))
         self.own = {id(node) for node in ast.walk(tree)}
         code = function.__code__
         self.elsewhere = {*code.co_cellvars, *code.co_freevars, *globals_in(tree)}
@@ -101,7 +104,7 @@ class SiteRewriter(ast.NodeTransformer):
         return self._loop(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        return self.generic_visit(node) if node.name == self.function.__name__ else node
+        return self.generic_visit(node) if node is self.tree else node
 
     def _untouched(self, node: ast.AST) -> ast.AST:
         """Behind an error in it somebody may go on, with what names held where it was raised."""
@@ -154,5 +157,7 @@ def _split(node: ast.stmt) -> list[ast.stmt]:
     computed = ast.Assign([ast.Name(name, ast.Store())], node.value)
     stored = ast.Assign([target], ast.Name(name, ast.Load()))
     let_go = ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None))
-    made = [ast.copy_location(computed, node.value), ast.copy_location(stored, node)]
-    return [*map(ast.fix_missing_locations, made), ast.copy_location(let_go, target)]
+    ast.copy_location(let_go, node)  # its end: no two statements begin at one place
+    let_go.lineno, let_go.col_offset = node.end_lineno or 0, node.end_col_offset or 0
+    made = [ast.copy_location(computed, node.value), ast.copy_location(stored, node), let_go]
+    return [*map(ast.fix_missing_locations, made)]

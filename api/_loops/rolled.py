@@ -15,6 +15,8 @@ from opweave.compiler.captures.source import NoLoopError, code_of, tree_of
 
 # Names by which a function sees or changes its own names.
 SEES_NAMES = frozenset(("locals", "vars", "eval", "exec", "globals", "dir"))
+# Attributes by which it gets its frame.
+SEES_FRAMES = frozenset(("_getframe", "currentframe"))
 
 
 class Rolled:
@@ -37,7 +39,7 @@ class Rolled:
             NoLoopError: there is no source, or no loop.
         """
         tree = tree_of(function)
-        if any(isinstance(n, ast.Name) and n.id in SEES_NAMES for n in ast.walk(tree)):
+        if any(map(_sees_names, ast.walk(tree))):
             raise NoLoopError(f"{function.__name__} sees its own names")
         self.function, self.but, self.make = function, but, make
         self.left: list[tuple[int, str]] = []
@@ -84,6 +86,11 @@ class Rolled:
         for site in made.sites:
             site.takes_over(before[place_of(site.node)])
         return made
+
+
+def _sees_names(node: ast.AST) -> bool:
+    own, frames = getattr(node, "id", None), getattr(node, "attr", None)
+    return own in SEES_NAMES or own in SEES_FRAMES or frames in SEES_FRAMES
 
 
 def _is_mangled(node: ast.AST) -> bool:

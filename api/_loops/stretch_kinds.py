@@ -12,9 +12,10 @@ import numpy as np
 
 from opweave.compiler.captures.operations import lengthening_lines, operations_in
 from opweave.compiler.ir.pace import saved_by_names
+from opweave.runtime.calls.arrays import layout_of
 
 # Leaves that a stretch takes, besides arrays and numbers; all that is in them stays as it is.
-BY_VALUE = (bool, str, type(None))
+BY_VALUE = (bool, str, type(None), np.bool_, np.str_, np.bytes_)
 BY_OBJECT = (ModuleType, type, np.dtype, np.ufunc)
 # Of an extent, what is as steady: with some more or fewer elements, halves, doubles.
 STEPS: tuple[Callable[[int], int], ...] = (
@@ -25,10 +26,11 @@ MOST_SHORT = 17
 
 
 def kind_of(value: Any) -> Any:
-    """A key of values that a stretch treats alike: types, and extents by powers of two."""
+    """A key of values that a stretch treats alike: types, layouts, extents by powers of two."""
     if type(value) is np.ndarray:
         flags, sizes = value.flags, tuple(extent.bit_length() for extent in value.shape)
-        return value.dtype, sizes, flags.c_contiguous, flags.aligned, flags.writeable
+        layout = "C" if flags.c_contiguous else layout_of(value)
+        return value.dtype, sizes, layout, flags.aligned, flags.writeable
     if type(value) in BY_VALUE:
         return type(value), value
     if type(value) is tuple:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dis import opmap
@@ -23,6 +24,8 @@ class NoLoopError(OpweaveError):
 LOOPING = frozenset(
     number for name, number in opmap.items() if "JUMP_BACKWARD" in name or name == "FOR_ITER"
 )
+# Names in a text.
+NAME = re.compile(r"[^\W\d]\w*")
 
 
 class _Module(NamedTuple):
@@ -185,6 +188,17 @@ def reads_of(node: ast.AST) -> dict[str, int]:
         elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
             found[n.target.id] = found.get(n.target.id, 0) + 1
     return found
+
+
+def told_in(tree: ast.FunctionDef) -> set[str]:
+    """The names in its texts, but for its docstring: who is given one may look them up.
+
+    As ``evaluate("a + b")`` of numexpr does, in the frame that calls it.
+    """
+    body = tree.body[1:] if ast.get_docstring(tree, clean=False) is not None else tree.body
+    nodes = (n for statement in body for n in ast.walk(statement))
+    texts = (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    return {name for text in texts for name in NAME.findall(text)}
 
 
 def globals_in(tree: ast.AST) -> set[str]:

@@ -54,11 +54,12 @@ def is_plain(kind: type) -> bool:
 def is_scalar(value: Any) -> bool:
     """True for a number that may differ from call to call.
 
-    A bool is part of the guard.  So is a number of another class, which the function may ask for.
+    A bool is part of the guard, and a text of NumPy's, an element of an array of texts.  So is a
+    number of another class, which the function may ask for.
     """
     kind = type(value)
     return kind in (int, float, complex) or (
-        issubclass(kind, np.generic) and kind is not np.bool_ and _is_numpys(kind)
+        issubclass(kind, np.generic) and not issubclass(kind, STATIC_TYPES) and _is_numpys(kind)
     )
 
 

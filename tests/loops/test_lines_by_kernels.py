@@ -1,6 +1,8 @@
 """Functions with loops that are no whole: kernels run lines between those that break."""
 
+import ast
 import gc
+import sys
 import traceback
 import warnings
 import weakref
@@ -10,6 +12,7 @@ import pytest
 
 import opweave as ow
 from opweave._loops.rolled import Rolled
+from opweave.opcodes.errors import OpweaveError
 
 pytestmark = pytest.mark.host
 X = np.linspace(0.1, 1, 24)
@@ -147,6 +150,48 @@ def tried(x):
     return tuple(found), y
 
 
+def names_of_the_questions(x):
+    site = 2
+    for k in range(3):
+        u = np.unique(x[:10])
+        made, end = x * site + k, x[1:] * 2
+        name0 = made * made + end.sum()
+        site = name0 * made - u[0]
+        named = made * name0 + end[0]
+        x = x + made.mean() * 1e-3
+    return made, end, name0, site, named
+
+
+def evaluated(text):
+    names = dict(sys._getframe(1).f_locals)
+    return names["a"] * names["b"] if text == "a * b" else None
+
+
+def names_in_texts(x):
+    """Without a name of y."""
+    for k in range(3):
+        u = np.unique(x[:10])
+        y = x * 2 + k
+        a = y * 3 + x
+        b = a * y - u[0]  # noqa: F841
+        z = evaluated("a * b")
+        w = z * 2 + x
+    return w, z
+
+
+def elements_of_other_arrays(x):
+    found = []
+    for mode in np.array(["a", "b"]):
+        u = np.unique(x[:10])
+        y = x * 2 if mode == "a" else x + 1
+        found.append(y * y + x * y)
+    for is_long in np.array([True, False]):
+        u = np.unique(x[:10])
+        y = x * 2 if is_long else x + u[0]
+        found.append(y * y + x * y)
+    return tuple(found)
+
+
 class Solver:
     def __init__(self):
         self.weight, self.last = 2.0, None
@@ -164,7 +209,7 @@ class Solver:
 FUNCTIONS = [
     written_behind_a_view, written_arguments, raises_behind_writes, without_an_element, unbound,
     carried, in_lists, of_other_types, places_that_a_loop_counts, functions_inside, made_anew,
-    tried,
+    tried, names_of_the_questions, names_in_texts, elements_of_other_arrays,
 ]  # fmt: skip
 
 
@@ -277,6 +322,16 @@ def test_arrays_are_let_go_of_as_by_python():
     assert told(rolled.settled()) == [True, True]
 
 
+def test_a_function_that_asks_for_its_frame_is_pythons():
+    def asks(x):
+        for _ in range(2):
+            y = x * 2 + np.unique(x)[0]
+        return y, sorted(sys._getframe().f_locals)
+
+    with pytest.raises(OpweaveError, match="sees its own names"):
+        Rolled(asks, make=ow.fuse(asks).fallback.loops._make)
+
+
 @pytest.mark.parametrize("changed", ["toggles", "unfused", "fast"])
 def test_options_leave_lines_to_parts(changed):
     options = {"unfused": {}, "fast": {"fast": True}, "toggles": {}}[changed]
@@ -304,6 +359,24 @@ def test_more_rounds_make_no_more_kernels():
     before = len(rolled.by_kernels)
     np.testing.assert_allclose(fused(X, 3), rounds(X, 3))
     assert before == len(rolled.by_kernels) > 0
+
+
+def test_what_is_known_of_lines_stays_where_questions_are_left_out():
+    def stored(x):
+        rows = np.zeros((3, 24))
+        for k in range(3):
+            u = np.unique(x[:10])
+            rows[1] = x * 2 + k
+            y = rows.sum() * 2 + x * u[0]
+        return y
+
+    run = Rolled(stored, make=ow.fuse(stored).fallback.loops._make)
+    run(X)
+    settled = run.settled()
+    asked = {id(s._known): s.node for s in run.sites}
+    assert len(settled.sites) < len(run.sites)
+    for site in settled.sites:
+        assert ast.dump(asked[id(site._known)]) == ast.dump(site.node)
 
 
 def between_breaks(x):

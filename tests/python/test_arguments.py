@@ -260,3 +260,13 @@ def test_ufuncs_and_partials_of_them_are_functions(ufunc):
     args = [X + n for n in range(2 - len(getattr(ufunc, "args", ())))]
 
     np.testing.assert_array_equal(ow.fuse(ufunc)(*args), ufunc(*args), strict=True)
+
+
+@pytest.mark.parametrize("modes", [np.array(["double", "add"]), np.array([b"double", b"add"])])
+def test_a_text_of_numpys_selects_what_is_compiled(modes):
+    def chosen(x, mode):
+        return x * 2 if mode in ("double", b"double") else x + 1
+
+    fused = ow.fuse(chosen)
+    for mode in (*modes, *modes):
+        np.testing.assert_array_equal(fused(X, mode), chosen(X, mode))
