@@ -20,10 +20,13 @@ from opweave.compiler.captures.bytecode import names_in
 from opweave.compiler.captures.capture import helpers_of
 from opweave.compiler.captures.operations import (
     MASK,
+    RESHAPING,
+    TURNING,
     attributes_in,
     integers_in,
     lengthening_lines,
     operations_in,
+    writes_in_place,
 )
 from opweave.compiler.ir.pace import ELEMENT, IN_PARTS, PAYS, ROLLED, STEADY_LINES, saved_by_names
 from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS, METHODS, PROPERTIES, UFUNCS
@@ -43,6 +46,10 @@ COMPUTING = ("math", "math_complex", "math_sums", "statistics", "statistics_corr
              "linalg_einsum", "linalg_products", "logic")  # fmt: skip
 # Why NumPy runs a call that has loops, none of which C runs, and no lines of which kernels run.
 NOT_WORTH = "C runs none of its loops, and no lines between are worth a kernel"
+COPIES = (
+    "In parts a reshape of what does not lie in rows would share memory where NumPy copies: pass "
+    "np.ascontiguousarray(x), or write to a .copy()"
+)
 # What is remembered, of kinds of calls that NumPy runs and the like.
 MOST_PLAIN = 256
 # What tells of the line that calls the function: no frame of ours may stand between.
@@ -100,6 +107,8 @@ class Pace:
 
     def why_numpy(self, call: Call, error: OpweaveError) -> str:
         """Why NumPy runs a call that is no whole; "" where it runs in parts."""
+        if self._may_copy(call):
+            return f"{error}. {COPIES}"
         if (seconds := error.mean_seconds) is not None:
             told = f"NumPy has an operation in some {seconds * 1e6:.0f} us"
             return "" if seconds >= IN_PARTS else _longer(error, told, "compiles all of it")
@@ -117,6 +126,19 @@ class Pace:
             return ""
         told = f"kernels would save some {saved * 1e6:.0f} us an operation"
         return _longer(error, told, "refuses such lines")
+
+    def _may_copy(self, call: Call) -> bool:
+        """Whether a reshape that is written to may be a copy in NumPy, and no view.
+
+        NumPy computes arrays in the order of their operands, kernels row by row.
+        """
+        if self.has_own_structure or is_on_gpu(call):
+            return False
+        codes = self.codes(call)
+        names = {name for code in codes for name in operations_in(code)}
+        if RESHAPING.isdisjoint(names) or not any(map(writes_in_place, codes)):
+            return False
+        return not (TURNING.isdisjoint(names) and all(a.flags.c_contiguous for a in call.arrays))
 
     def is_short(self, call: Call, error: Any) -> bool:
         """Whether C may run the loops of a call that is no whole for what is outside of them.

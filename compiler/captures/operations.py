@@ -24,6 +24,35 @@ LENGTHENING = frozenset(
     "newaxis outer meshgrid mgrid ogrid ix_ indices expand_dims atleast_2d atleast_3d "
     "broadcast_to broadcast_arrays tile repeat kron vander".split()
 )
+# What makes a view of another shape where the array lies in rows, and a copy where it does not.
+RESHAPING = frozenset({"reshape", "ravel"})
+# What has dimensions in another order than its operand; arrays computed of it lie as it does.
+TURNING = frozenset(
+    "T mT transpose matrix_transpose permute_dims swapaxes moveaxis rollaxis".split()
+)
+# Functions and methods that write into an array, besides those that are given ``out=``.
+WRITING = frozenset(
+    "fill sort partition put put_along_axis place putmask copyto fill_diagonal shuffle".split()
+)
+
+
+@cache
+def writes_in_place(code: types.CodeType) -> bool:
+    """Whether the code may write into an array: elements, ``+=``, ``out=``, ``x.sort()``.
+
+    >>> def f(x):
+    ...     x[0] = 1
+    >>> writes_in_place(f.__code__), writes_in_place(compile("x + 1", "", "eval"))
+    (True, False)
+    """
+    codes = list(nested_codes(code))
+    steps = [one for inner in codes for one in dis.get_instructions(inner)]
+    by_operator = any(
+        one.opname == "STORE_SUBSCR" or (one.opname == "BINARY_OP" and one.argrepr.endswith("="))
+        for one in steps
+    )
+    keywords = (n for c in codes for names in c.co_consts if type(names) is tuple for n in names)
+    return by_operator or "out" in keywords or not WRITING.isdisjoint(operations_in(code))
 
 
 @cache

@@ -180,3 +180,52 @@ def test_a_result_that_no_kernel_can_fill_is_pythons(parts):
     assert made[1] is made
     with pytest.raises(ow.OpweaveError, match="1024 arrays and numbers"):
         ow.fuse(lambda x: (x, list(range(3000))), fullgraph=True)(x)
+
+
+def written_raveled(x):
+    y = x * 2 + x * x
+    v = y.ravel()
+    v[0:3] = 5
+    return y
+
+
+def written_behind_a_line(x):
+    y = x * 2 + x * x
+    v = y.reshape(-1)
+    np.unique(x[0])
+    v += 5
+    return y
+
+
+def written_turned(x):
+    y = (x * 2).T + 1
+    v = y.reshape(y.size)
+    np.unique(x[0])
+    np.add(v, 5, out=v)
+    return y
+
+
+def sorted_raveled(x):
+    y = np.zeros_like(x) + x
+    np.unique(x[0])
+    v = y.ravel()
+    v.sort()
+    return y
+
+
+@pytest.mark.parametrize("orders", ["CF", "FC"])
+@pytest.mark.parametrize(
+    "function", [written_raveled, written_behind_a_line, written_turned, sorted_raveled]
+)
+@pytest.mark.filterwarnings("ignore:.*runs by NumPy")
+def test_a_reshape_that_is_written_to_is_a_copy_where_numpys_is(function, orders):
+    fused = ow.fuse(function)
+    for order in 2 * orders:
+        x = np.asarray(RNG.standard_normal((6, 5)), order=order)
+        same(fused(x), function(x))
+
+
+def test_it_says_why_numpy_runs_such_a_function():
+    fused = ow.fuse(written_raveled)
+    with pytest.warns(ow.errors.OpweaveWarning, match="a reshape of what does not lie in rows"):
+        fused(np.asfortranarray(X))
