@@ -17,7 +17,7 @@ from typing import Any
 if not __package__:  # run by its path: Python put this folder there, -m puts the clone's
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from bench.experiments import EXPERIMENTS, load
+from bench.experiments import EXPERIMENTS, MODEL, load
 from bench.measure.executors import Executor, find, measured_roofs, reason
 from bench.measure.machine import describe, pace, place
 from bench.measure.record import Options, Record, document
@@ -25,7 +25,6 @@ from bench.report.document import PARTIAL, read, stored, write
 from bench.report.progress import Bar, report
 
 RESULTS = Path(__file__).parent / "results"
-MODEL = "model"
 BROKE_OFF, INTERRUPTED = "the experiment", 130
 
 
@@ -94,16 +93,15 @@ def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status: 1 if a result of ours was refused or an experiment broke off."""
     made = parser()
     options = made.parse_args(arguments)
-    if options.experiments == [MODEL]:
-        from bench.experiments.model.table import run
-
-        return run(options.results, quick=options.quick, hold=options.hold)
-    unknown = [name for name in options.experiments if name not in EXPERIMENTS]
+    known = EXPERIMENTS if options.experiments != [MODEL] else (MODEL,)
+    unknown = [name for name in options.experiments if name not in known]
     if unknown:
-        made.error(f"unknown experiment {', '.join(unknown)}: expected {', '.join(EXPERIMENTS)}")
+        expected = f"{', '.join(EXPERIMENTS)}; or {MODEL} alone"
+        made.error(f"unknown experiment {', '.join(unknown)}: expected {expected}")
     if options.list:
         for name in EXPERIMENTS:
             print(f"{name:<12} {load(name).TITLE}")
+        print(f"{MODEL:<12} Kernels on GPUs by the model, no GPU needed")
         return 0
     for wanted, act in (("standing", show_standing), ("page", write_page), ("draw", draw_all)):
         if getattr(options, wanted):
@@ -114,6 +112,8 @@ def main(arguments: list[str] | None = None) -> int:
         return compare_builds(options, made.error)
     try:
         options.results.mkdir(parents=True, exist_ok=True)
+        if options.experiments == [MODEL]:
+            return load(MODEL).run(options.results, quick=options.quick, hold=options.hold)
         return measure(options)
     except (ValueError, OSError) as error:
         made.error(str(error))

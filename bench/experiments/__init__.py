@@ -16,6 +16,7 @@ EXPERIMENTS = (
     "network", "lists", "gallery", "programs", "npbench", "functions", "ranges", "moves",
     "graphs", "loop", "calls", "allocator",
 )  # fmt: skip
+MODEL = "model"  # it measures nothing, and runs alone
 # What they measure lies around kernels: the way to a source, to a binary, to a launch.
 CALLS = (
     "copies", "guards", "compile", "network", "lists", "graphs", "loop", "calls", "allocator",
@@ -23,6 +24,8 @@ CALLS = (
 
 
 def load(name: str) -> Any:
-    """The module of an experiment."""
+    """The module of an experiment, or of the standing table."""
+    if name == MODEL:
+        return importlib.import_module(f"{__name__}.model.table")
     room = "calls" if name in CALLS else "kernels"
     return importlib.import_module(f"{__name__}.{room}.{name}")

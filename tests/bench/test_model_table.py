@@ -91,18 +91,37 @@ def test_what_got_worse_fails_with_both_listings(folder, name):
 
 def test_a_row_that_is_refused_got_worse(folder):
     found = stored(folder, "h200")
-    broken = found | {"rows": [found["rows"][0] | {"refused": "TypeError: no"}]}
+    first, *others = found["rows"]
+    broken = found | {"rows": [first | {"refused": "TypeError: no"}, *others]}
 
     assert len(list(table.worse(found, broken))) == 1
     assert "refused: TypeError: no" in section(broken)
 
 
-def test_tables_of_two_compilers_are_not_compared(folder):
+def test_a_row_that_is_gone_got_worse(folder):
     found = stored(folder, "h200")
-    other = found | {"made_by": found["made_by"] | {"nvrtc": "12.0"}}
 
-    with pytest.raises(ValueError, match=r"made by NVRTC 12\.0"):
-        list(table.worse(other, found))
+    (text,) = table.worse(found, found | {"rows": found["rows"][1:]})
+    assert "it is gone" in text
+
+
+@pytest.mark.parametrize(
+    ("nvrtc", "says"),
+    [
+        ("12.0", "made by NVRTC 12.0"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_there_must_be_a_table_of_this_compiler_to_hold_to(folder, tmp_path, capsys, nvrtc, says):
+    for name in table.DEVICES if nvrtc else ():
+        found = stored(folder, "h200") | {"made_by": {"nvrtc": nvrtc}, "device": name}
+        path = table.path_of(tmp_path / "model" / "quick", name)
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(found))
+
+    with pytest.raises(SystemExit):
+        run.main(["model", "--quick", "--hold", "--results", str(tmp_path)])
+    assert says in capsys.readouterr().err
 
 
 def test_the_roof_is_a_launch_and_bytes_or_operations():

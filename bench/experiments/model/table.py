@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from opweave.runtime.model.device import DeviceModel, described
 from opweave.runtime.sass.launches import NotingExecutor
 
 DEVICES = ("H200", "A100")
-FILE = "table.json"
 # What a change must not make larger by more than so much.
 HELD = ("us", "instructions", "moved_bytes")
 MOST_WORSE = 1.02
@@ -105,19 +105,18 @@ def made_by() -> Row:
 
 
 def profile_all(
-    device: DeviceModel, folder: Path, works: Sequence[Workload], log: Any = print
+    device: DeviceModel, works: Sequence[Workload], keep: Callable[[Row], Any] = lambda found: None
 ) -> Row:
-    """All rows of a device, written after each; a row that fails says why, and is kept."""
+    """All rows of a device, kept after each; a row that fails says why, and is one, too."""
     found: Row = {"device": device.name, "made_by": made_by(), "rows": []}
-    folder.mkdir(parents=True, exist_ok=True)
     for work in works:
         try:
             row = row_of(work, device) | peer_of(work, device)
         except Exception as error:  # the others are wanted all the same
             row = key_of(work) | {"refused": f"{type(error).__name__}: {error}"}
         found["rows"].append(row)
-        log(line_of(device.name, row))
-        (folder / FILE).write_text(json.dumps(found, indent=1) + "\n")
+        print(line_of(device.name, row))
+        keep(found)
     return found
 
 
@@ -138,33 +137,46 @@ def titled(row: Mapping[str, Any]) -> str:
     return f"{row['work']}, {row['dtype']}{' fast' if row['fast'] else ''}"
 
 
-def read(folder: Path, device: str) -> Row | None:
-    """The stored table of a device; None if there is none."""
-    path = folder / device.lower() / FILE
-    return json.loads(path.read_text()) if path.exists() else None
+def path_of(folder: Path, device: str) -> Path:
+    """Where the table of a device is stored."""
+    return folder / device.lower() / "table.json"
+
+
+def read(folder: Path, device: str) -> Row:
+    """The stored table of a device.
+
+    Raises:
+        OSError: there is none.
+    """
+    found: Row = json.loads(path_of(folder, device).read_text())
+    return found
+
+
+def comparable(before: Row, now: Row) -> None:
+    """See that something follows from a difference of two tables.
+
+    Raises:
+        ValueError: the compilers differ.
+    """
+    old, new = before["nvrtc"], now["nvrtc"]
+    if old != new:
+        raise ValueError(
+            f"the table was made by NVRTC {old}, here is {new}: install that one, or make the "
+            "table anew"
+        )
 
 
 def worse(before: Row, after: Row) -> Iterable[str]:
-    """Rows that got worse, both listings of each.
-
-    Raises:
-        ValueError: the compilers differ, so that nothing follows from a difference.
-    """
-    if before["made_by"]["nvrtc"] != after["made_by"]["nvrtc"]:
-        raise ValueError(
-            f"the table was made by NVRTC {before['made_by']['nvrtc']}, here is "
-            f"{after['made_by']['nvrtc']}: install that one, or make the table anew"
-        )
-    olds = {titled(row): row for row in before["rows"]}
-    for row in after["rows"]:
-        old = olds.get(titled(row))
-        if old is None or "refused" in old:
+    """Rows that got worse, both listings of each, and rows that are gone."""
+    news = {titled(row): row for row in after["rows"]}
+    for old in before["rows"]:
+        if "refused" in old:
             continue
+        row = news.get(titled(old), {"refused": "it is gone"})
         names = [n for n in HELD if "refused" in row or row[n] > MOST_WORSE * old[n]]
         if names:
-            what = ", ".join(names)
             yield (
-                f"{after['device']}: {titled(row)} got worse ({what}):\n"
+                f"{after['device']}: {titled(old)} got worse ({', '.join(names)}):\n"
                 f"  before {json.dumps(old)}\n  now    {json.dumps(row)}"
             )
 
@@ -174,19 +186,40 @@ def run(results: Path, *, quick: bool, hold: bool) -> int:
 
     Returns:
         1 if a workload was refused, or is held and got worse.
-    """
-    works, status = QUICK if quick else WORKLOADS, 0
-    target = results / "model" / ("quick" if quick else "")
-    for name in DEVICES:
-        folder = target / ("now" if hold else "") / name.lower()
-        found = profile_all(described()[name], folder, works)
-        status |= int(any("refused" in row for row in found["rows"]))
-        stored = read(target, name)
-        for text in worse(stored, found) if hold and stored else ():
-            print(text)
-            status = 1
-    if not hold:
-        from bench.experiments.model.page import write_page
 
-        write_page(target, [read(target, name) for name in DEVICES])
-    return status
+    Raises:
+        OSError: there is no table to hold to.
+        ValueError: it was made by another compiler.
+    """
+    works, target = QUICK if quick else WORKLOADS, results / "model" / ("quick" if quick else "")
+    return held(target, works) if hold else stored(target, works)
+
+
+def held(target: Path, works: Sequence[Workload]) -> int:
+    """Status 1 where a row got worse than the stored one."""
+    tables = [read(target, name) for name in DEVICES]
+    for before in tables:
+        comparable(before["made_by"], made_by())
+    found = [
+        text for before in tables
+        for text in worse(before, profile_all(described()[before["device"]], works))
+    ]  # fmt: skip
+    print(*found, sep="\n", end="\n" * bool(found))
+    return int(bool(found))
+
+
+def stored(target: Path, works: Sequence[Workload]) -> int:
+    """Write tables and page; status 1 where a workload was refused."""
+    from bench.experiments.model.page import write_page
+
+    made = []
+    for name in DEVICES:
+        path = path_of(target, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made.append(profile_all(described()[name], works, partial(_write, path)))
+    write_page(target, made)
+    return int(any("refused" in row for found in made for row in found["rows"]))
+
+
+def _write(path: Path, found: Row) -> None:
+    path.write_text(json.dumps(found, indent=1) + "\n")
