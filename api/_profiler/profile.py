@@ -218,8 +218,7 @@ def _bytes(
     what all of these touch.
     """
     together = min(prod(launch.grid), max(1, held.blocks) * device.sms)
-    launched = DeviceLaunch(launch.grid, launch.block, {})
-    found = arrays_touched(run, launched, together)
+    found = arrays_touched(run, launch.grid[0], together)
     sizes = {n: min(t.once, launch.arrays.get(n) or t.once) for n, t in found.items()}
     least = float(sum(sizes.values()))
     is_held = least <= device.l2_bytes

@@ -10,6 +10,7 @@ import numpy as np
 
 from opweave.runtime.sass.machine import Array
 from opweave.runtime.sass.rounds import LoopBlocks
+from opweave.runtime.sass.slices import PREDICATES
 
 GROUPS = (1, 2, 3, 4, 6, 8)
 MOST_NOTED = 2 * GROUPS[-1] + 1
@@ -40,13 +41,25 @@ class Round:
 
 @dataclass
 class LoopWatch:
-    """What is known of a loop while it runs."""
+    """What is known of a loop while it runs.
+
+    Attributes:
+        carried: names that a round writes and the next one follows.
+        rounds: since it was entered, or since some were passed over; ``next_try``: that many.
+        first_answer: where the answers of this round begin.
+    """
 
     loop: LoopBlocks
+    carried: list[int]
     rounds: int = 0
     next_try: int = FIRST_WATCHED
     first_answer: int = 0
     noted: deque[Round] = field(default_factory=lambda: deque(maxlen=MOST_NOTED))
+
+    @property
+    def registers(self) -> list[int]:
+        """Those of the carried names that are registers."""
+        return [name for name in self.carried if name < PREDICATES]
 
     def forget(self) -> None:
         self.noted.clear()

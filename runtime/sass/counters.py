@@ -13,7 +13,6 @@ from opweave.runtime.sass.accesses import SECTOR, footprint, touched
 from opweave.runtime.sass.execution import Execution
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import Listing
-from opweave.runtime.sass.machine import DeviceLaunch
 from opweave.runtime.sass.pipes import OTHER, PIPES, pipe_of
 from opweave.runtime.sass.sampling import shared
 
@@ -123,11 +122,15 @@ class Touched:
     is_loaded: bool
 
 
-def arrays_touched(run: Execution, launched: DeviceLaunch, together: int) -> dict[int, Touched]:
-    """By array, scaled to all blocks, of which so many run together."""
+def arrays_touched(run: Execution, wide: int, together: int) -> dict[int, Touched]:
+    """By array, scaled to all blocks.
+
+    Args:
+        wide: blocks of the grid along x.
+        together: blocks that run at one time.
+    """
     both = touched(run.requests.values())
-    assert run.sample is not None
-    shares = shared(both, run.sample.three, launched, together)
+    shares = shared(both, run.sample.three, wide, together)
     counted = footprint(touched(run.requests.values(), run.sample.stands))
     loaded = footprint(touched(r for r in run.requests.values() if not r.is_store))
     scale, out = SECTOR * run.blocks / run.sampled, {}

@@ -18,7 +18,6 @@ from opweave.runtime.sass.slices import CONTROL, MEMORY, PREDICATES, of_address,
 
 Guard = tuple[int, str]  # a predicate and its sign
 Name = int | tuple[int, Guard]
-EVERY_NAME = frozenset(range(2 * PREDICATES))
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,6 @@ class Deciding:
     rows: frozenset[int]
     before: dict[int, frozenset[int]]
     from_shared: bool
-
-
-def everything(flow: Flow) -> Deciding:
-    """Every instruction, as if all names decided."""
-    rows = frozenset(range(len(flow.listing.instructions)))
-    return Deciding(rows, dict.fromkeys(flow.leaders, EVERY_NAME), True)
 
 
 def deciding(flow: Flow) -> Deciding:

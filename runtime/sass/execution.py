@@ -62,28 +62,31 @@ class Execution:
             copy what it stores is under -1 - the number.
         skipped: what could not be attributed.
         unknown: instructions that the tables do not know, and that were to decide something.
-        sampled, blocks: blocks that were executed, of all.
+        sample, blocks: the blocks that were executed, and how many the launch has.
         in_order: blocks drew numbers from a counter, in the order of their own.
         trace: (number, whether any lane takes part) of what one warp executed, in order.
         repeats: parts of the trace that stand for more, see ``steady.py``.
         walked, again: sectors of arrays that rounds touched which were not executed: those that no
             other loop of the block has touched, and those that one has; by array, each once a
             block and each once.
-        sample: the blocks that ran.
     """
 
     issued: tuple[float, ...]
     requests: dict[int, Requests]
     skipped: tuple[Skipped, ...]
     unknown: tuple[str, ...]
-    sampled: int
+    sample: Sample
     blocks: int
     in_order: bool = False
     trace: tuple[tuple[int, bool], ...] = ()
     repeats: tuple[tuple[int, int, float], ...] = ()
     walked: dict[int, tuple[float, float]] = field(default_factory=dict)
     again: dict[int, float] = field(default_factory=dict)
-    sample: Sample | None = None
+
+    @property
+    def sampled(self) -> int:
+        """Blocks that were executed and stand for those of the launch."""
+        return int(self.sample.stands.sum())
 
 
 class WarpExecutor:
@@ -139,18 +142,12 @@ class WarpExecutor:
         leader = int(m.pc[running].min())
         return leader, running & (m.pc == leader)
 
-    @property
-    def sampled(self) -> int:
-        """Blocks that stand for those of the launch."""
-        return int(self.sample.stands.sum())
-
     def _result(self) -> Execution:
         return Execution(
             tuple(self.issued), self.requests, tuple(self.skipped.values()),
-            tuple(sorted(self.unknown)), self.sampled, self.launched.blocks,
+            tuple(sorted(self.unknown)), self.sample, self.launched.blocks,
             bool(self.drawn), tuple(self.trace), tuple(self.steady.repeats),
             self.steady.walked.sectors(self.requests.values()), self.steady.again(),
-            self.sample,
         )  # fmt: skip
 
     def block(self, leader: int, active: Array) -> None:

@@ -64,12 +64,13 @@ def sample(launched: DeviceLaunch) -> Sample:
 
 
 def shared(
-    touched: Array, three: tuple[int, int, int], launched: DeviceLaunch, together: int
+    touched: Array, three: tuple[int, int, int], wide: int, together: int
 ) -> dict[int, float]:
     """By array the sectors that blocks touch together over those that each touches alone.
 
     Args:
         touched: sectors with the place of their block, as ``accesses.touched`` has them.
+        wide: blocks of the grid along x.
         together: blocks that run at one time.
     """
     blocks = (touched >> U64(48)).astype(np.int64)
@@ -77,7 +78,7 @@ def shared(
     found = {}
     for array in np.unique(sectors[blocks == three[0]] >> (ARRAY_SHIFT - 5)).tolist():
         own = [_of(sectors[blocks == n], array) if n >= 0 else sectors[:0] for n in three]
-        found[int(array)] = _share(own[0], own[1], own[2], launched, together)
+        found[int(array)] = _share(own[0], own[1], own[2], wide, together)
     return found
 
 
@@ -86,11 +87,9 @@ def _of(sectors: Array, array: int) -> Array:
     return chosen
 
 
-def _share(
-    own: Array, beside: Array, below: Array, launched: DeviceLaunch, together: int
-) -> float:  # fmt: skip
+def _share(own: Array, beside: Array, below: Array, wide: int, together: int) -> float:
     limit = max(1, min(together, MOST_SECTORS // max(1, len(own))))
-    wide = min(launched.grid[0] if len(beside) else 1, limit)
+    wide = min(wide if len(beside) else 1, limit)
     high = max(1, limit // wide) if len(below) else 1
     across = int(beside[0] - own[0]) if len(beside) else 0
     down = int(below[0] - own[0]) if len(below) else 0

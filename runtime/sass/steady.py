@@ -53,7 +53,7 @@ class SteadyLoops:
         self.repeats: list[tuple[int, int, float]] = []
         self.every = loops_of(executor.flow)
         found = [loop for loop in self.every.values() if not loop.draws]
-        self.loops = {loop.header: LoopWatch(loop) for loop in found}
+        self.loops = {loop.header: LoopWatch(loop, self._carried(loop)) for loop in found}
 
     def arrive(self, header: int, lanes: Array) -> bool:
         """Lanes are before a loop's header: pass over rounds if they are alike.
@@ -89,9 +89,8 @@ class SteadyLoops:
         return self.e.shared.state() if self.e.deciding.from_shared else None
 
     def _round(self, watched: LoopWatch, lanes: Array) -> Round:
-        m, carried = self.e.machine, self._carried(watched.loop)
-        registers = [n for n in carried if n < PREDICATES]
-        truths = [n - PREDICATES for n in carried if n >= PREDICATES]
+        m, registers = self.e.machine, watched.registers
+        truths = [n - PREDICATES for n in watched.carried if n >= PREDICATES]
         answers = hash(tuple(m.answers[watched.first_answer :]))
         watched.first_answer = len(m.answers)
         return Round(
@@ -118,9 +117,7 @@ class SteadyLoops:
     def _passed_over(self, watched: LoopWatch, group: int, lanes: Array) -> bool:
         """Run a group of rounds, and jump as far as they stay alike; False if nothing was run."""
         steps = self._steps(watched, group)
-        grows = [
-            n for n, row in zip(self._registers(watched.loop), steps, strict=True) if row.any()
-        ]
+        grows = [n for n, row in zip(watched.registers, steps, strict=True) if row.any()]
         if not watched.loop.keeps_even(grows, self.e.deciding.rows):
             return False
         if not self._runs(watched, group, lanes):
@@ -135,7 +132,7 @@ class SteadyLoops:
     ) -> None:
         """Run some of so many groups of rounds, and pass over the others."""
         measured = min(MOST_MEASURED, max(2, times // 4))
-        start, counted, walks = len(self.e.trace), self._totals(), len(self.walked.walks)
+        start, counted, passed = len(self.e.trace), self._totals(), len(self.walked.passed)
         touched = {n: r.take() for n, r in self.e.requests.items()}
         self._runs(watched, group, lanes)
         first = Footprint.of(self.e.requests.values(), self.e.sample.stands)
@@ -145,15 +142,12 @@ class SteadyLoops:
         for n, parts in touched.items():
             self.e.requests[n].touched += parts
         share = (times - measured) / measured
-        self.walked.repeat(walks, share)  # of loops within this one
+        self.walked.repeat(passed, share)  # of loops within this one
         self.walked.follow(first, last, (times - measured) / (measured - 1))
-        self._shift(watched.loop, steps, times - measured, lanes)
+        self._shift(watched, steps, times - measured, lanes)
         self._count((self._totals() - counted) * share)
         if start < len(self.e.trace) < self.e.most_traced:
             self.repeats.append((len(self.e.trace), len(self.e.trace) - start, share))
-
-    def _registers(self, loop: LoopBlocks) -> list[int]:
-        return [name for name in self._carried(loop) if name < PREDICATES]
 
     @staticmethod
     def _steps(watched: LoopWatch, group: int) -> Array:
@@ -165,7 +159,7 @@ class SteadyLoops:
 
     def _farthest(self, watched: LoopWatch, group: int, lanes: Array, steps: Array) -> int:
         """The most groups of rounds that may be passed over: by doubling, then by halving."""
-        most = self._until_wrap(watched.loop, steps, lanes)
+        most = self._until_wrap(watched, steps, lanes)
         answers = [r.answers for r in watched.noted][-group:]
 
         def holds(times: int) -> bool:
@@ -180,10 +174,10 @@ class SteadyLoops:
             low, high = (middle, high) if holds(middle) else (low, middle)
         return low
 
-    def _until_wrap(self, loop: LoopBlocks, steps: Array, lanes: Array) -> int:
+    def _until_wrap(self, watched: LoopWatch, steps: Array, lanes: Array) -> int:
         """Groups of rounds before a carried register would leave its 32 bits."""
         m, most = self.e.machine, WORD
-        for name, step in zip(self._registers(loop), steps, strict=True):
+        for name, step in zip(watched.registers, steps, strict=True):
             moving = lanes & (step != 0)
             if moving.any():
                 value, by = m.registers[name][moving].astype(np.int64), step[moving]
@@ -197,7 +191,7 @@ class SteadyLoops:
         """Whether the rounds that far away do what those here did; leaves all as it was."""
         kept = _Kept(self, watched.loop)
         counted = self._totals()
-        self._shift(watched.loop, steps, times, lanes)
+        self._shift(watched, steps, times, lanes)
         asked: list[int] = []
         same = self._runs(watched, group, lanes, asked) and asked == answers
         same = same and hash_of(self._shared()) == watched.noted[-1].shared
@@ -209,9 +203,9 @@ class SteadyLoops:
         kept.restore()
         return same
 
-    def _shift(self, loop: LoopBlocks, steps: Array, times: int, lanes: Array) -> None:
+    def _shift(self, watched: LoopWatch, steps: Array, times: int, lanes: Array) -> None:
         m = self.e.machine
-        for name, step in zip(self._registers(loop), steps, strict=True):
+        for name, step in zip(watched.registers, steps, strict=True):
             moved = m.registers[name].astype(np.int64) + step * times
             np.copyto(m.registers[name], (moved % WORD).astype(np.uint32), where=lanes)
 
@@ -266,7 +260,7 @@ class _Kept:
             {n: r.copied() for n, r in e.requests.items()},
             dict(e.skipped),
         )
-        self.walks = len(steady.walked.walks)
+        self.passed = len(steady.walked.passed)
         self.inner = {
             h: w.copied() for h, w in steady.loops.items() if h in loop.body - {loop.header}
         }
@@ -281,5 +275,5 @@ class _Kept:
         if e.deciding.from_shared:
             e.shared.restore(self.shared)
         e.issued[:], e.requests, e.skipped = self.counts
-        del steady.walked.walks[self.walks :]
+        del steady.walked.passed[self.passed :]
         steady.loops |= self.inner

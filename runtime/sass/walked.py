@@ -89,7 +89,7 @@ class SkippedRounds:
         counts: sectors of the array that they touch, at most.
         again: those, each once a block, which another loop has touched.
         whole: where they and the rounds before them go.
-        where: where they alone go; None for several walks together.
+        where: where they alone go; None for several of them together.
     """
 
     array: int
@@ -103,26 +103,26 @@ class SkippedRounds:
 class Walked:
     """What was touched by rounds that did not run."""
 
-    walks: list[SkippedRounds] = field(default_factory=list)
+    passed: list[SkippedRounds] = field(default_factory=list)
 
     def repeat(self, first: int, share: float) -> None:
-        """Take the walks from one on so many times more."""
-        for walk in self.walks[first:]:
-            blocks, once = walk.counts
+        """Take those from one on so many times more."""
+        for rounds in self.passed[first:]:
+            blocks, once = rounds.counts
             more = blocks * share, once * share
-            self.walks.append(SkippedRounds(walk.array, more, walk.again * share))
+            self.passed.append(SkippedRounds(rounds.array, more, rounds.again * share))
 
     def follow(self, first: Footprint, last: Footprint, share: float) -> None:
         """Take the rounds after the first one so many times more."""
         for array, counts in last.counts.items():
             old, ran = first.counts.get(array, (0, 0)), last.hulls[array]
             whole = ran.grown(first.hulls.get(array, ran), share)
-            others = (w.whole for w in self.walks if w.array == array and w.whole)
+            others = (w.whole for w in self.passed if w.array == array and w.whole)
             covered = whole.covered(others)
             blocks, once = ((n - o) * share for n, o in zip(counts, old, strict=True))
             fresh = blocks * (1 - covered), once * (1 - covered)
-            walk = SkippedRounds(array, fresh, blocks * covered, whole, whole.beyond(ran))
-            self.walks.append(walk)
+            again, where = blocks * covered, whole.beyond(ran)
+            self.passed.append(SkippedRounds(array, fresh, again, whole, where))
 
     def again(self, ran: Mapping[int, float]) -> dict[int, float]:
         """By array the sectors, each once a block, that more than one loop touches.
@@ -131,19 +131,19 @@ class Walked:
             ran: those of the rounds that ran.
         """
         found = dict(ran)
-        for walk in self.walks:
-            found[walk.array] = found.get(walk.array, 0.0) + walk.again
+        for rounds in self.passed:
+            found[rounds.array] = found.get(rounds.array, 0.0) + rounds.again
         return found
 
     def sectors(self, rows: Iterable[Requests]) -> dict[int, Counts]:
         """By array how many were touched beside those that the rounds that ran have touched."""
         found: dict[int, Counts] = {}
         seen = touched(rows)
-        for walk in self.walks:
-            inside = walk.where.inside(seen) if walk.where else (0.0, 0.0)
-            old = found.get(walk.array, (0.0, 0.0))
-            blocks, once = (max(0.0, n - i) for n, i in zip(walk.counts, inside, strict=True))
-            found[walk.array] = old[0] + blocks, old[1] + once
+        for rounds in self.passed:
+            inside = rounds.where.inside(seen) if rounds.where else (0.0, 0.0)
+            old = found.get(rounds.array, (0.0, 0.0))
+            blocks, once = (max(0.0, n - i) for n, i in zip(rounds.counts, inside, strict=True))
+            found[rounds.array] = old[0] + blocks, old[1] + once
         return found
 
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from opweave.runtime.sass.deciding import everything
+from opweave.runtime.sass.deciding import Deciding
 from opweave.runtime.sass.execution import WarpExecutor
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.listing import Listing, instruction
 from opweave.runtime.sass.machine import DeviceLaunch
+from opweave.runtime.sass.slices import PREDICATES
 
 FREE = 0x7 << 46 | 0x7 << 49  # upper bits of an instruction that sets no barrier
 
@@ -20,6 +21,12 @@ def listing(text):
         else:
             found.append(instruction(16 * len(found), line, FREE))
     return Listing("kernel", tuple(found), labels)
+
+
+def everything(flow):
+    """Every instruction is computed, as if all names decided."""
+    rows, names = range(len(flow.listing.instructions)), frozenset(range(2 * PREDICATES))
+    return Deciding(frozenset(rows), dict.fromkeys(flow.leaders, names), True)
 
 
 def executor(text, *, block=32, grid=1, constants=None, counters=()):

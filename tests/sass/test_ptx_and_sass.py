@@ -12,11 +12,11 @@ from opweave.runtime.ptx.memory import region_of
 from opweave.runtime.sass.accesses import address, width
 from opweave.runtime.sass.compiled import compiled
 from opweave.runtime.sass.cubins import constants
-from opweave.runtime.sass.deciding import everything
 from opweave.runtime.sass.execution import WarpExecutor
 from opweave.runtime.sass.flow import Flow
 from opweave.runtime.sass.machine import DeviceLaunch
 from opweave.runtime.simt.by_ptx import PtxExecutor, ptx_of
+from tests.sass.support import everything
 
 pytestmark = [pytest.mark.host, pytest.mark.nvrtc]
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"

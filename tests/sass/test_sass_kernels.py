@@ -9,9 +9,9 @@ import opweave as ow
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.binaries.disassembly import sass_with_bits
 from opweave.runtime.sass.compiled import compiled
-from opweave.runtime.sass.deciding import everything
 from opweave.runtime.sass.listing import parse
 from opweave.runtime.sass.pipes import OTHER, pipe_of
+from tests.sass.support import everything
 
 pytestmark = pytest.mark.nvrtc
 TARGETS = ("sm_75", "sm_90a")  # the oldest; and where constants and shared memory lie elsewhere
