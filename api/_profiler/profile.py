@@ -123,8 +123,9 @@ def profiled(
     latency = Latencies(
         device.memory_latency_cycles, device.shared_latency_cycles, device.other_latency_cycles
     )
-    flying = in_flight(made.listing.instructions, run.trace, latency, run.repeats)
-    facts = facts_of(launch, made, run, held, flying, device)
+    flying, last = (in_flight(made.listing.instructions, t, latency) for t in run.traces)
+    joining = max(0.0, last.cycles - flying.cycles) if run.in_order else 0.0
+    facts = facts_of(launch, made, run, held, flying, device, joining)
     model = model_time(facts, device)
     found = _static(launch, made, held, shared) | counters(made.listing, run)
     found |= {
@@ -165,7 +166,7 @@ def _static(
 
 def facts_of(
     launch: ProfiledLaunch, made: Compiled, run: Execution, held: Occupancy, flying: InFlight,
-    device: DeviceModel,
+    device: DeviceModel, joining_cycles: float,
 ) -> LaunchFacts:  # fmt: skip
     """What the model asks."""
     lines = by_line(made.listing, run.issued)
@@ -187,7 +188,7 @@ def facts_of(
         flying.loads, flying.bytes, flying.cycles, held.blocks, held.limiter,
         _worst(made, run, lambda r: r.sectors - r.bytes / SECTOR if r.space == "global" else 0.0),
         _worst(made, run, lambda r: r.wavefronts - r.least),
-        _shared_line(launch.source, launch.name), heaviest,
+        _shared_line(launch.source, launch.name), joining_cycles, heaviest,
     )  # fmt: skip
 
 

@@ -64,6 +64,9 @@ class KernelProfile:
         shown = [limit for limit in model.limits if limit.us > 0][:6]
         wide = max((len(limit.name) for limit in shown), default=0)
         rows = [f"  {x.name:{wide}}  {x.us:9.3g} us (model)  {x.sentence}" for x in shown]
+        if model.joining_us:
+            us = f"{model.joining_us:9.3g} us (model)"
+            rows.append(f"  {'last block':{wide}}  {us}  joins the parts, behind all others")
         return [self._floors(), head, *rows, f"next (model): {model.binds.mend}"]
 
     def _floors(self) -> str:

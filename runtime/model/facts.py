@@ -26,6 +26,8 @@ class LaunchFacts:
             take, and how many more; ``conflicting``: the line with most bank conflicts, and these.
         shared_line: where the source has its first array in shared memory. Lines are 0 where
             unknown.
+        joining_cycles: that the last block takes longer than others, where blocks count themselves
+            and the last one joins what they have left.
         heaviest: by pipe the line of the source with most of its instructions, and these.
     """
 
@@ -46,6 +48,7 @@ class LaunchFacts:
     wasteful: tuple[int, float] = (0, 0.0)
     conflicting: tuple[int, float] = (0, 0.0)
     shared_line: int = 0
+    joining_cycles: float = 0.0
     heaviest: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
     @property

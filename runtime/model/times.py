@@ -50,6 +50,7 @@ class ModelTime:
 
     Attributes:
         us: of the launch.
+        joining_us: of these, what the last block takes when the others are done.
         limits: the slowest first.
         waves: turns in which blocks fill the device; not a whole number for a part of one.
         busy_sms: multiprocessors that have a block.
@@ -57,6 +58,7 @@ class ModelTime:
     """
 
     us: float
+    joining_us: float
     limits: tuple[Limit, ...]
     waves: float
     busy_sms: int
@@ -210,15 +212,16 @@ LIMITS: tuple[Callable[[LaunchFacts, DeviceModel], list[Limit]], ...] = (
 
 
 def model_time(facts: LaunchFacts, device: DeviceModel) -> ModelTime:
-    """The largest limit, stretched by a last turn that is not full, behind the launch."""
+    """The largest limit, stretched by a last turn that is not full, behind the launch; joining."""
     found = [limit for row in LIMITS for limit in row(facts, device)]
     found.sort(key=lambda limit: -limit.us)
     turns = waves(facts, device)
     tail = ceil(turns - 1e-9) / turns if turns > 1 else 1.0
     body = max(found[0].us * tail if found[0].name != "latency" else found[0].us,
                *(limit.us for limit in found[1:]), 0.0)  # fmt: skip
-    total = device.launch_us + body
+    joining = facts.joining_cycles / device.clock_mhz
+    total = device.launch_us + body + joining
     share = facts.loaded_bytes / facts.moved_bytes if facts.moved_bytes else 0.0
     least = device.transfer_us(facts.least_bytes, facts.least_bytes * share)
     roof = device.launch_us + least
-    return ModelTime(total, tuple(found), turns, _busy(facts, device), roof / total)
+    return ModelTime(total, joining, tuple(found), turns, _busy(facts, device), roof / total)

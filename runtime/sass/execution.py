@@ -21,6 +21,7 @@ from opweave.runtime.sass import synchronising
 from opweave.runtime.sass.accesses import OPS, SPACES, Requests, count, width
 from opweave.runtime.sass.deciding import deciding
 from opweave.runtime.sass.flow import Flow
+from opweave.runtime.sass.in_flight import WarpTrace
 from opweave.runtime.sass.listing import PT, UNIFORM, UPT, Listing, SassInstruction
 from opweave.runtime.sass.machine import RUNNING, WARP, Array, DeviceLaunch, SassMachine
 from opweave.runtime.sass.moves import SEMANTICS
@@ -32,7 +33,6 @@ from opweave.runtime.sass.stored import StoredBytes, draw, is_ticket
 
 INTO_SHARED = ("STS", "ATOMS", "ATOM", "LDGSTS", "ST", "STSM")
 MOST_STEPS = 2_000_000
-MOST_TRACED = 200_000
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,7 @@ class Execution:
         unknown: instructions that the tables do not know, and that were to decide something.
         sample, blocks: the blocks that were executed, and how many the launch has.
         in_order: blocks drew numbers from a counter, in the order of their own.
-        trace: (number, whether any lane takes part) of what one warp executed, in order.
-        repeats: parts of the trace that stand for more, see ``steady.py``.
+        traces: of the first warp of a block in the middle, and of that of the last block.
         walked, again: sectors of arrays that rounds touched which were not executed: those that no
             other loop of the block has touched, and those that one has; by array, each once a
             block and each once.
@@ -78,8 +77,7 @@ class Execution:
     sample: Sample
     blocks: int
     in_order: bool = False
-    trace: tuple[tuple[int, bool], ...] = ()
-    repeats: tuple[tuple[int, int, float], ...] = ()
+    traces: tuple[WarpTrace, ...] = ()
     walked: dict[int, tuple[float, float]] = field(default_factory=dict)
     again: dict[int, float] = field(default_factory=dict)
 
@@ -103,13 +101,12 @@ class WarpExecutor:
         self.skipped: dict[int, Skipped] = {}
         self.unknown: set[str] = set()
         self.deciding = deciding(flow)
-        # the first warp of a block in the middle, as the bulk of them does
-        first = len(blocks) // 2 * launched.warps * WARP
-        self.watched = slice(first, first + WARP)
+        # as the bulk of them does, and as the one that may join what the others have left
+        watched = (n * launched.warps * WARP for n in (len(blocks) // 2, len(blocks) - 1))
+        self.traces = tuple(WarpTrace(slice(n, n + WARP)) for n in watched)
         self.drawn: set[int] = set()
         self.counts = True  # no counter has been added to where nobody looked
-        self.trace: list[tuple[int, bool]] = []
-        self.most_traced, self.steps = MOST_TRACED, 0
+        self.steps = 0
         self.steady = SteadyLoops(self)
         self.machine.is_asked = bool(self.steady.loops)
 
@@ -146,8 +143,8 @@ class WarpExecutor:
         return Execution(
             tuple(self.issued), self.requests, tuple(self.skipped.values()),
             tuple(sorted(self.unknown)), self.sample, self.launched.blocks,
-            bool(self.drawn), tuple(self.trace), tuple(self.steady.repeats),
-            self.steady.walked.sectors(self.requests.values()), self.steady.again(),
+            bool(self.drawn), self.traces, self.steady.walked.sectors(self.requests.values()),
+            self.steady.again(),
         )  # fmt: skip
 
     def block(self, leader: int, active: Array) -> None:
@@ -155,12 +152,13 @@ class WarpExecutor:
         m, end = self.machine, self.flow.ends[leader]
         weight = float(m.weights[m.warps(active)].sum())
         m.pc[active] = end
-        is_watched = bool(active[self.watched].any()) and len(self.trace) < self.most_traced
+        traces = [trace for trace in self.traces if trace.takes(active)]
         for n in range(leader, end):
             self.issued[n] += weight
-            if is_watched:
+            if traces:
                 lanes, _ = self.guarded(self.instructions[n], active)
-                self.trace.append((n, bool(lanes[self.watched].any())))
+                for trace in traces:
+                    trace.steps.append((n, bool(lanes[trace.lanes].any())))
             action = self._actions[n]
             if action is not None:
                 action(active)

@@ -6,14 +6,43 @@ A load is in flight from its issue to the first instruction that waits for its b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from opweave.runtime.sass.accesses import width
 from opweave.runtime.sass.listing import NO_BARRIER, SassInstruction
+from opweave.runtime.sass.machine import Array
 from opweave.runtime.sass.pipes import pipe_of
 
 BARRIERS = 6
 LOADS = ("LDG", "LD")
+
+
+MOST_TRACED = 200_000
+
+
+@dataclass
+class WarpTrace:
+    """What one warp executed.
+
+    Attributes:
+        lanes: of the machine.
+        steps: (number of an instruction, whether any lane takes part), in order.
+        repeats: parts that stand for more: where one ends, how long it is, how often; see
+            ``steady.py``.
+    """
+
+    lanes: slice
+    steps: list[tuple[int, bool]] = field(default_factory=list)
+    repeats: list[tuple[int, int, float]] = field(default_factory=list)
+
+    def takes(self, active: Array) -> bool:
+        """Whether it notes what is executed in these lanes."""
+        return len(self.steps) < MOST_TRACED and bool(active[self.lanes].any())
+
+    def repeat(self, begin: int, times: float) -> None:
+        """Have what was noted from one step on stand for so many times more."""
+        if begin < len(self.steps) < MOST_TRACED:
+            self.repeats.append((len(self.steps), len(self.steps) - begin, times))
 
 
 @dataclass(frozen=True)
@@ -41,15 +70,14 @@ class InFlight:
 
 
 def in_flight(
-    instructions: Sequence[SassInstruction], trace: Sequence[tuple[int, bool]],
-    latency: Latencies, repeats: Sequence[tuple[int, int, float]] = (),
-) -> InFlight:  # fmt: skip
+    instructions: Sequence[SassInstruction], trace: WarpTrace, latency: Latencies
+) -> InFlight:
     """Follow the trace of a warp; parts of it that stand for more take so many times as long."""
-    again = {end: (length, times) for end, length, times in repeats}
+    again = {end: (length, times) for end, length, times in trace.repeats}
     begun: list[float] = []
     loads, copies = Loads(latency), Copies(latency)
     now, most, most_bytes = 0.0, 0, 0
-    for place, (number, takes_part) in enumerate(trace):
+    for place, (number, takes_part) in enumerate(trace.steps):
         if place in again:
             length, times = again[place]
             now += (now - begun[place - length]) * times

@@ -44,13 +44,11 @@ class SteadyLoops:
 
     Attributes:
         walked: what the rounds touch that were passed over.
-        repeats: parts of the trace that stand for more: where one ends, how long it is, how often.
     """
 
     def __init__(self, executor: Any):
         self.e = executor
         self.walked = Walked()
-        self.repeats: list[tuple[int, int, float]] = []
         self.every = loops_of(executor.flow)
         found = [loop for loop in self.every.values() if not loop.draws]
         self.loops = {loop.header: LoopWatch(loop, self._carried(loop)) for loop in found}
@@ -132,7 +130,8 @@ class SteadyLoops:
     ) -> None:
         """Run some of so many groups of rounds, and pass over the others."""
         measured = min(MOST_MEASURED, max(2, times // 4))
-        start, counted, passed = len(self.e.trace), self._totals(), len(self.walked.passed)
+        counted, passed = self._totals(), len(self.walked.passed)
+        begins = [len(trace.steps) for trace in self.e.traces]
         touched = {n: r.take() for n, r in self.e.requests.items()}
         self._runs(watched, group, lanes)
         first = Footprint.of(self.e.requests.values(), self.e.sample.stands)
@@ -146,8 +145,8 @@ class SteadyLoops:
         self.walked.follow(first, last, (times - measured) / (measured - 1))
         self._shift(watched, steps, times - measured, lanes)
         self._count((self._totals() - counted) * share)
-        if start < len(self.e.trace) < self.e.most_traced:
-            self.repeats.append((len(self.e.trace), len(self.e.trace) - start, share))
+        for trace, begin in zip(self.e.traces, begins, strict=True):
+            trace.repeat(begin, share)
 
     @staticmethod
     def _steps(watched: LoopWatch, group: int) -> Array:
@@ -254,7 +253,8 @@ class _Kept:
         self.registers = m.registers[self.names], m.known[self.names]
         self.state = {name: getattr(m, name).copy() for name in STATE}
         self.shared = steady._shared()
-        self.answers, self.trace, self.repeats = len(m.answers), len(e.trace), len(steady.repeats)
+        self.answers = len(m.answers)
+        self.traces = [(len(trace.steps), len(trace.repeats)) for trace in e.traces]
         self.counts = (
             list(e.issued),
             {n: r.copied() for n, r in e.requests.items()},
@@ -271,7 +271,9 @@ class _Kept:
         m.registers[self.names], m.known[self.names] = self.registers
         for name, value in self.state.items():
             getattr(m, name)[...] = value
-        del m.answers[self.answers :], e.trace[self.trace :], steady.repeats[self.repeats :]
+        del m.answers[self.answers :]
+        for trace, (steps, repeats) in zip(e.traces, self.traces, strict=True):
+            del trace.steps[steps:], trace.repeats[repeats:]
         if e.deciding.from_shared:
             e.shared.restore(self.shared)
         e.issued[:], e.requests, e.skipped = self.counts

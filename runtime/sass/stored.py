@@ -94,7 +94,7 @@ def is_ticket(one: SassInstruction) -> bool:
 def draw(m: SassMachine, one: SassInstruction, lanes: Array, drawn: set[int]) -> bool:
     """Give each block its ticket; False where it does not draw just one from a counter of its own.
 
-    Blocks along x share a counter, those along y and z have others.
+    Blocks along x share a counter, or those along y do; the others have other counters.
 
     Args:
         drawn: addresses from which another instruction has drawn, which this adds to.
@@ -108,14 +108,18 @@ def draw(m: SassMachine, one: SassInstruction, lanes: Array, drawn: set[int]) ->
         return False
     if not arrays <= m.launched.counters or drawn.intersection(numbers.tolist()):
         return False
-    columns = m.blocks[block] % m.launched.grid[0]
-    rows = m.blocks[block] // m.launched.grid[0]
-    if len(set(zip(rows.tolist(), numbers.tolist(), strict=True))) != len(np.unique(rows)):
-        return False
-    if len(np.unique(numbers)) != len(np.unique(rows)):
+    x, y = m.blocks[block] % m.launched.grid[0], m.blocks[block] // m.launched.grid[0]
+    places = next((own for own, group in ((x, y), (y, x)) if _one_each(group, numbers)), None)
+    if places is None:
         return False
     drawn.update(numbers.tolist())
     value = np.zeros(m.lanes, U32)
-    value[lanes] = columns.astype(U32) * np.broadcast_to(step, m.lanes)[lanes]
+    value[lanes] = places.astype(U32) * np.broadcast_to(step, m.lanes)[lanes]
     m.set(one.operands[1].index, value, True, lanes)
     return True
+
+
+def _one_each(groups: Array, counters: Array) -> bool:
+    """Whether each group has one counter, and no two groups have the same."""
+    pairs = set(zip(groups.tolist(), counters.tolist(), strict=True))
+    return len(pairs) == len(np.unique(groups)) == len(np.unique(counters))

@@ -107,6 +107,13 @@ def test_littles_law():
     assert found.binds.us == pytest.approx(4.3e8 / (132 * 8 * 256 * 4 / 0.65))
 
 
+def test_what_the_last_block_joins_comes_behind():
+    found = bound(joining_cycles=3510.0)
+
+    assert found.joining_us == pytest.approx(2)
+    assert found.us == pytest.approx(bound().us + 2)
+
+
 def test_stores_are_not_waited_for():
     half = bound(bytes_in_flight=4, loads_in_flight=1, loaded_bytes=2.15e8)
 

@@ -83,12 +83,30 @@ def test_a_map_on_the_other_architectures(target):
     assert not kernel.skipped
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_blocks_that_count_themselves_are_followed_to_the_end(target):
-    report = ow.profile(total, f32(1 << 16), target=target)
+@ow.fuse
+def column_sums(x):
+    return x.sum(axis=0)
 
-    assert all(k.in_order and not k.skipped and not k.unknown for k in report.kernels)
-    assert report.kernels[0].counters[LOADS] >= 1 << 16 >> 3
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (total, (1 << 16,)),
+        (column_sums, (4096, 64)),
+        (column_sums, (4096, 1024)),
+    ],
+)
+def test_blocks_that_count_themselves_are_followed_to_the_end(target, function, shape):
+    report = ow.profile(function, f32(*shape), target=target)
+    (kernel,) = report.kernels
+
+    assert kernel.in_order
+    assert not kernel.skipped
+    assert not kernel.unknown
+    assert kernel.counters[LOADS] >= np.prod(shape) / 8
+    assert 0 < kernel.model.joining_us < 10
+    assert "last block" in str(report)
 
 
 @pytest.mark.parametrize("target", TARGETS)
