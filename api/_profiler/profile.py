@@ -13,7 +13,9 @@ from math import prod
 from typing import Any
 
 from opweave._profiler.report import KernelProfile, ProfileReport
+from opweave.compiler.ir.accumulation import ProductPlan
 from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device, device_for
+from opweave.compiler.scheduling.vendors import reason
 from opweave.opcodes.errors import ArgumentError, ToggleError
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.model.device import DeviceModel, described
@@ -72,7 +74,20 @@ def profile(fused: Any, *args: Any, target: str = "sm_90a", **kwargs: Any) -> Pr
     sources = dict(zip(map(id, program.lowered.kernels), program.lowered.sources, strict=True))
     fast = program.fused.options.fast
     launches = [_launch_of(seen, sources[id(seen.kernel)], fast) for seen in executor.seen]
-    return ProfileReport(tuple(profiled(each, program.target, device) for each in launches))
+    kernels = tuple(profiled(each, program.target, device) for each in launches)
+    return ProfileReport(kernels, _by_library(program))
+
+
+def _by_library(program: Any) -> tuple[str, ...]:
+    """What is no kernel: products that go to the vendor's library."""
+    lowered, asked = program.lowered, program.fused.options.vendor
+    graph = lowered.schedule.graph
+    return tuple(
+        f"{node.operator.name} ({node.where}), not counted: "
+        + reason(node, graph, program.found.extents, lowered.device, asked)
+        for node in graph.nodes
+        if isinstance(node.plan, ProductPlan) and node.plan.unit == "blas"
+    )
 
 
 def _launch_of(seen: Noted, source: str, fast: bool) -> ProfiledLaunch:

@@ -145,12 +145,17 @@ class KernelProfile:
 
 @dataclass(frozen=True)
 class ProfileReport:
-    """The kernels of a call, in the order in which they start."""
+    """The kernels of a call, in the order in which they start.
+
+    Attributes:
+        by_library: what a library computes between them, a sentence each: nothing is counted.
+    """
 
     kernels: Sequence[KernelProfile]
+    by_library: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self.kernels))
+        return "\n\n".join([*map(str, self.kernels), *self.by_library])
 
     @property
     def us(self) -> float:

@@ -20,6 +20,7 @@ from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Decision
+from opweave.compiler.scheduling.vendors import reasons
 from opweave.compiler.scheduling.work import Work, work_of
 from opweave.compiler.scheduling.writes import writes_of
 from opweave.runtime.calls.plan import planned
@@ -120,6 +121,7 @@ def explain(program: ProgramLike, call: Any) -> Explanation:
         f"{against.launches_saved} launch(es) saved against one kernel per operator",
         *_temporaries(lowered, extents),
         *_calls(lowered, work),
+        *reasons(lowered.schedule.graph, extents, lowered.device, program.fused.options.vendor),
         *map(str, writes_of(lowered.schedule)),
         str(Regime.of(work, Rates.of(lowered.device))),
     ]

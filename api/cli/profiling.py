@@ -18,7 +18,14 @@ def run(options: Namespace) -> int:
     report = of_file(options) if is_cuda(options) else of_function(options)
     if options.json:
         kernels = [kernel.as_dict() for kernel in report.kernels]
-        print_json({"what": options.function, "us_by_model": report.us, "kernels": kernels})
+        print_json(
+            {
+                "what": options.function,
+                "us_by_model": report.us,
+                "kernels": kernels,
+                "by_library": list(report.by_library),
+            }
+        )
     elif options.source or options.blocks:
         for kernel in report.kernels:
             print(heading(kernel.name))

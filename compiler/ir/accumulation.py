@@ -13,6 +13,8 @@ from typing import Any
 HELD_ROWS = 8
 # Columns behind a line of such rows, so that lines start in different banks of shared memory.
 HELD_PADDING = 4
+# Columns up to which a kernel on a GPU may hold a loop around a product of its state.
+MOST_TURNING = 128
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ from opweave.compiler.loops.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.scheduling.accumulation_plans import BLAS_FROM
+from opweave.compiler.scheduling.vendors import BLAS_FROM
 
 
 class Lowering(LoopCalls):

@@ -16,6 +16,7 @@ from opweave.compiler.scheduling.accumulation_plans import plan
 from opweave.compiler.scheduling.compile_costs import group_seconds
 from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Schedule
+from opweave.compiler.scheduling.vendors import USE_VENDOR
 from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
 from opweave.compiler.toggles.choose import check_overrides, override_plan
 from opweave.compiler.toggles.declared import Choices
@@ -55,6 +56,12 @@ class Options:
     def overrides(self) -> dict[str, int]:
         return ({"USE_FAST_MATH": 1} if self.fast else {}) | dict(self.toggles)
 
+    @property
+    def vendor(self) -> bool | None:
+        """Whether products go to the vendor's library; None where shapes and types decide."""
+        asked = self.overrides.get(USE_VENDOR)
+        return False if not self.library else None if asked is None else bool(asked)
+
 
 @dataclass(frozen=True)
 class Lowered:
@@ -87,7 +94,7 @@ def schedule_graph(
         ToggleError: an override is unknown or has an impossible value.
     """
     overrides = check_overrides(options.overrides)
-    planned = plan(graph, extents, device, override_plan(overrides), options.library)
+    planned = plan(graph, extents, device, override_plan(overrides), options.vendor)
     if choices:
         nodes = (replace(n, choices=choices.get(n.result.id, ())) for n in planned.nodes)
         planned = planned.with_nodes(nodes)

@@ -261,13 +261,13 @@ def lowered_for(
     options: Options,
 ) -> Lowered:
     """The kernels that serve a variant for these extents and layouts; lowered now if none do."""
-    sums = column_products(variant.graph, extents, device, options.library)
+    sums = column_products(variant.graph, extents, device, options.vendor)
     graph = variant.with_sums.get(sums)
     if graph is None:
         graph = variant.with_sums[sums] = as_sums(variant.graph, sums)
     overrides = options.overrides
     choices = choices_of(graph, extents, device, overrides)
-    plans = (sums, plan_class(graph, extents, device, options.library), tuple(choices.items()))
+    plans = (sums, plan_class(graph, extents, device, options.vendor), tuple(choices.items()))
     known = variant.schedules.get((plans, device))
     if known is None:
         known = schedule_graph(graph, extents, device, options, choices), ShapeClasses()

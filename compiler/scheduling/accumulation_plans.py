@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import prod
 
 from opweave.compiler.ir.accumulation import (
     HELD_PADDING,
@@ -22,7 +21,7 @@ from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes
 from opweave.compiler.ir.values import Extents, count, extent_of
 from opweave.compiler.scheduling.reduction_parts import ACROSS, ALONG, LANES
 from opweave.compiler.scheduling.scan_plans import plan_scan
-from opweave.opcodes.dtypes import C64, C128, F32, F64
+from opweave.compiler.scheduling.vendors import goes_to_vendor
 
 HOST_LANES = 32
 # Rows longer than this, when there are few of them, are shared by several threads.
@@ -31,12 +30,6 @@ HOST_FEW_ROWS = 8
 HOST_PARTS = 16
 # Longest row of a product that a block holds, for reductions along it.
 COLUMNS = (32, 64, 128, 256)
-# On the host, products of this many multiply-adds go to NumPy's BLAS.  Below, the cost of calling
-# it outweighs its better loop.  So it does where the steps are few and the columns fill the lanes
-# of a kernel, which then saves more by computing what follows, too.
-BLAS_FROM = 1 << 14
-BLAS_DEPTH = 16
-BLAS_COLUMNS = 8
 
 
 @dataclass(frozen=True)
@@ -81,19 +74,19 @@ def classify(node: Node, extents: Extents, device: Device) -> RowClass:
 
 
 def plan_product(
-    node: Node, extents: Extents, device: Device, library: bool = True
+    node: Node,
+    graph: FunctionGraph,
+    extents: Extents,
+    device: Device,
+    vendor: bool | None = None,
 ) -> ProductPlan:
     """The accumulation plan of a product for given extents; it is also the product's class."""
-    x, y = (v.shape for v in node.values)
-    sizes = [extent_of(e, extents) for e in (x[-2], x[-1], y[-1])]
-    is_ours = not node.operator.like
-    has_blas = library and device.is_host and node.result.dtype in (F32, F64, C64, C128)
-    pays = sizes[1] >= BLAS_DEPTH or sizes[2] < BLAS_COLUMNS
-    if is_ours and has_blas and pays and prod(sizes) >= BLAS_FROM:
+    if goes_to_vendor(node, graph, extents, device, vendor):
         return ProductPlan("blas")
-    columns = next((c for c in COLUMNS if sizes[2] <= c), 0)
+    wanted = extent_of(node.result.shape[-1], extents)
+    columns = next((c for c in COLUMNS if wanted <= c), 0)
     held = HELD_ROWS * (columns + HELD_PADDING) * node.result.dtype.register_bytes
-    unit = "fma" if is_ours else "step"
+    unit = "step" if node.operator.like else "fma"
     return ProductPlan(unit, columns if held <= device.block_bytes else 0)
 
 
@@ -102,12 +95,12 @@ def plan(
     extents: Extents,
     device: Device,
     override: Callable[[Plan], Plan] = lambda p: p,
-    library: bool = True,
+    vendor: bool | None = None,
 ) -> FunctionGraph:
     """Give every reduction, scan and product its plan.
 
-    ``override`` is the user's change to plans, through the toggles.  ``library`` allows products
-    of the vendor's.
+    ``override`` is the user's change to plans, through the toggles.  ``vendor``: whether products
+    go to the vendor's library; None where it is chosen.
 
     s: f32[n0] = sum(x)   ->   s: f32[n0] = sum(x), by 32 threads x 4 lanes
     """
@@ -119,14 +112,14 @@ def plan(
         if node.is_scan:
             return replace(node, plan=override(plan_scan(node, extents, device)))
         if node.is_product:
-            return replace(node, plan=plan_product(node, extents, device, library))
+            return replace(node, plan=plan_product(node, graph, extents, device, vendor))
         return node
 
     return graph.with_nodes(map(planned, graph.nodes))
 
 
 def plan_class(
-    graph: FunctionGraph, extents: Extents, device: Device, library: bool = True
+    graph: FunctionGraph, extents: Extents, device: Device, vendor: bool | None = None
 ) -> tuple[RowClass | ScanPlan | ProductPlan, ...]:
     """The classes of all reductions, scans and products: what the schedule depends on."""
     found: list[RowClass | ScanPlan | ProductPlan] = []
@@ -136,5 +129,5 @@ def plan_class(
         elif node.is_scan:
             found.append(plan_scan(node, extents, device))
         elif node.is_product:
-            found.append(plan_product(node, extents, device, library))
+            found.append(plan_product(node, graph, extents, device, vendor))
     return tuple(found)

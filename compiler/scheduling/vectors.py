@@ -21,7 +21,7 @@ from opweave.opcodes.dtypes import BF16, F16, F32, I64, U64, DType
 
 
 def column_products(
-    graph: FunctionGraph, extents: Extents, device: Device, library: bool
+    graph: FunctionGraph, extents: Extents, device: Device, vendor: bool | None
 ) -> tuple[int, ...]:
     """The products that are sums along rows on a device, by the number of their result."""
     return tuple(
@@ -30,7 +30,7 @@ def column_products(
         if node.is_product
         and node.result.shape[-1] == 1
         and node.result.dtype.kind != "b"
-        and plan_product(node, extents, device, library).unit == "fma"
+        and plan_product(node, graph, extents, device, vendor).unit == "fma"
     )
 
 

@@ -48,7 +48,12 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "handwritten": (),
     "library": (),
 }
-KNOWN = {t.name: t for table in TOGGLES.values() for t in table}
+# What is decided before there are kernels, and is no #define of one; and where it says anything.
+DECIDED = {
+    "USE_VENDOR": Toggle("USE_VENDOR", "products go to the vendor's library", lambda f: 0),
+}
+OF_PRODUCTS = ("product", "product_rows", "vendor")
+KNOWN = DECIDED | {t.name: t for table in TOGGLES.values() for t in table}
 PLAN_TOGGLES = {
     "THREADS_PER_ROW": "threads", "LANES": "lanes", "PARTS": "parts", "USE_RUNS": "runs",
 }  # fmt: skip
@@ -151,7 +156,8 @@ def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> ChosenT
         names = " with ".join(f"{n}={v}" for n, v in given.items())
         what = f"{names} cannot hold" if names else f"no variant of the template {template} fits"
         raise ToggleError(f"{what}: {_lacking(template, needed, facts.device)}")
-    ignored = tuple(n for n in overrides if n not in given)
+    decided = DECIDED if template in OF_PRODUCTS else {}
+    ignored = tuple(n for n in overrides if n not in given and n not in decided)
     opted = opted_bytes(template, chosen, variant)
     return ChosenToggles(chosen, needed, opted, found.reason, ignored, facts.declared)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opweave.compiler.ir.accumulation import MOST_TURNING
 from opweave.compiler.ir.device import Device
 from opweave.compiler.toggles.facts import Facts, TileShape, Toggle, on_device, power
 from opweave.compiler.toggles.rows import block
@@ -87,7 +88,6 @@ TURNING_TILES: dict[tuple[int, int], TileShape] = {
     (64, 16): TileShape(8, 64, 16, 2, 4),
     (128, 16): TileShape(8, 128, 8, 2, 4),
 }
-MOST_TURNING = 128
 
 
 def turning_tile(rows: int, columns: int, batch: int, device: Device) -> str:

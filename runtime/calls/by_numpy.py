@@ -12,6 +12,7 @@ import numpy as np
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.library import LibraryKernel
+from opweave.opcodes.dtypes import BF16, F16
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.library import called
 
@@ -33,7 +34,7 @@ def by_numpy(
     if isinstance(kernel, HandwrittenKernel):
         compute = _meaning(kernel, layouts)
     else:
-        compute = _product(kernel, layouts)
+        compute = product(kernel, layouts, _multiply)
 
     def run(arrays: Any, numbers: Sequence[Any]) -> None:
         given = [_operand(array, part, arrays) for array, part in operands]
@@ -54,15 +55,26 @@ def _operand(number: int, part: tuple[tuple[int, ...], Any, int] | None, arrays:
     return np.ndarray(shape, dtype, arrays[number], at)
 
 
-def _product(kernel: Kernel, layouts: Layouts) -> Compute:
+def product(
+    kernel: Kernel, layouts: Layouts, multiply: Callable[[Any, Any, Any], None]
+) -> Compute:
+    """A function of a product's operands that has ``multiply`` compute it: x, y, the result."""
     x, y = (param.source for param in (kernel.params[0], kernel.params[-2]))
 
-    def multiply(arrays: Any, numbers: Sequence[Any]) -> None:
+    def compute(arrays: Any, numbers: Sequence[Any]) -> None:
         # x @ x has one parameter for both
         left, right = layouts.viewed(arrays[0], x), layouts.viewed(arrays[-2], y)
-        np.matmul(left, right, arrays[-1])
+        multiply(left, right, arrays[-1])
 
-    return multiply
+    return compute
+
+
+def _multiply(left: Any, right: Any, out: Any) -> None:
+    """As a library has it: sums of 16-bit floats are float32, and rounded once."""
+    if out.dtype in (F16.numpy, BF16.numpy):
+        out[...] = np.matmul(left.astype(np.float32), right.astype(np.float32))
+    else:
+        np.matmul(left, right, out)
 
 
 def _meaning(kernel: HandwrittenKernel, layouts: Layouts) -> Compute:

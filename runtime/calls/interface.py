@@ -10,6 +10,8 @@ from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.scheduling.memory import MemoryPlan
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.dtypes import DType
+from opweave.runtime.calls.by_numpy import Compute, Operand
+from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.steps import Launch
 from opweave.runtime.process.locks import Once
 
@@ -59,6 +61,11 @@ class Executor(Protocol):
 
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         """A function of packed arguments and the arrays behind their pointers."""
+
+    def computed(
+        self, kernel: Kernel, layouts: Layouts, operands: Sequence[Operand], taken: Sequence[int]
+    ) -> Compute:
+        """A function of a call's arrays and numbers that has a library compute a step."""
 
     def packer(self, kernel: Kernel, formats: Sequence[str]) -> Callable[..., Any]:
         """A function that packs the values of slots for ``launcher``."""

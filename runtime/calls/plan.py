@@ -5,8 +5,8 @@ with the temporaries, and workspaces for which the executor is asked.  A plan is
 its steps.  An executor only starts it (``Start`` of interface.py); a call runs it once, a replay
 again, and a loop many times.
 
-A step is a row: a kernel, or what NumPy computes between kernels (library.py).  What else is to
-run in a call becomes another kind of row, whose arrays and numbers are numbered in the same way.
+A step is a row: a kernel, or what a library computes between kernels (by_numpy.py).  What else is
+to run in a call becomes another kind of row, whose arrays and numbers are numbered alike.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.cached import cached_property
-from opweave.runtime.calls.by_numpy import Compute, Operand, by_numpy
+from opweave.runtime.calls.by_numpy import Compute, Operand
 from opweave.runtime.calls.interface import Executor
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.steps import (
@@ -82,6 +82,11 @@ class CallPlan:
     def notes_faults(self) -> bool:
         """Whether a kernel notes an index that has no element."""
         return any(array == self.faults for step in self.steps for _, array, _ in step.arrays)
+
+    @cached_property
+    def computes(self) -> bool:
+        """Whether a library computes a step: no CUDA graph has it."""
+        return any(step.compute is not None for step in self.steps)
 
     @property
     def only_step(self) -> Step | None:
@@ -208,7 +213,8 @@ class _Filling:
         slots = _slots(kernel, "input", "output")
         bases = [self.layouts.base_of(kernel.params[slot].source) for slot in slots]
         operands = [*map(self._operand, bases)]
-        return by_numpy(kernel, self.layouts, operands, [number for _, number in numbers])
+        taken = [number for _, number in numbers]
+        return self.executor.computed(kernel, self.layouts, operands, taken)
 
     def _operand(self, value: int) -> Operand:
         array, at = self.places[value]

@@ -24,8 +24,11 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError
 from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.runtime.calls.arrays import assigned, pointer
+from opweave.runtime.calls.by_numpy import Compute, Operand
+from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.steps import Launch, number_types
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
+from opweave.runtime.cuda.products import LibraryProducts
 from opweave.runtime.cuda.starting import starter
 from opweave.runtime.cuda.starts import DeviceStart
 from opweave.runtime.cuda.workspaces import Workspaces
@@ -128,6 +131,7 @@ class CudaExecutor:
         self.cupy = cupy()
         self.state = state_of(index)
         self.workspaces = Workspaces(self.cupy, index)
+        self.products = LibraryProducts(self.cupy, index, self.state)
         self._functions: dict[tuple[str, str], Any] = {}
         self._faults: Any = None
         self._lock = locks.rlock()  # a finalizer may come here when memory is freed
@@ -187,6 +191,11 @@ class CudaExecutor:
             state.recent.append(kernel.name)
 
         return launch
+
+    def computed(
+        self, kernel: Kernel, layouts: Layouts, operands: Sequence[Operand], taken: Sequence[int]
+    ) -> Compute:
+        return self.products.computed(kernel, layouts, operands)
 
     def packer(self, kernel: Kernel, formats: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
         """Arguments as CuPy takes them: its own arrays for pointers, NumPy's numbers."""

@@ -86,6 +86,18 @@ def captured(stream: Any, launch: Callable[[], None]) -> Any:
     return graph
 
 
+class Stepwise:
+    """What cannot be a graph, started as one: step by step."""
+
+    def __init__(self, start: Callable[[], None]):
+        self._start = start
+
+    def launch(self, stream: Any) -> None:
+        """Start all on a stream."""
+        with stream:
+            self._start()
+
+
 def is_captured(stream: Any) -> bool:
     """True while the caller captures a graph of its own, which gets the kernels themselves."""
     return bool(stream.ptr) and bool(stream.is_capturing())  # the default stream never is

@@ -1,4 +1,7 @@
-"""A prepared call on a GPU that is repeated: a CUDA graph over memory of its own."""
+"""A prepared call on a GPU that is repeated: a CUDA graph over memory of its own.
+
+Where a library computes a step, which CuPy does not capture, all steps are launched each time.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.cuda.graphs import captured
+from opweave.runtime.cuda.graphs import Stepwise, captured
 from opweave.runtime.cuda.starts import DeviceStart
 
 
@@ -49,7 +52,8 @@ class DeviceReplay:
                 launch = partial(self.start.launch, self._memory, numbers, self._every)
                 launch()
                 self.stream.synchronize()
-            self._graph = captured(self.stream, launch)
+            computes = self.prepared.plan.computes
+            self._graph = Stepwise(launch) if computes else captured(self.stream, launch)
 
     def bind(self, number: int, array: Any) -> None:
         """Copy another array, or other elements, into an input."""

@@ -66,7 +66,7 @@ class DeviceStart(StepwiseStart):
         self._for_capture = executor.workspaces.for_capture
         launches = [step for step in self.plan.steps if step.launch is not None]
         is_one = len(launches) < 2 or self.plan.notes_faults  # each call's faults are its own
-        again = prepared.replay and not is_one
+        again = prepared.replay and not (is_one or self.plan.computes)
         self._graphs = Graphs(prepared, MOST_GRAPHS, CAPTURED_AT) if again else None
         self._loops = Graphs(prepared, MOST_LOOPS, what=", repeated")
         # numbers in a key differ where their bits do, as 0.0 and -0.0
@@ -114,7 +114,8 @@ class DeviceStart(StepwiseStart):
         """Run that many steps of a loop: by graphs but for the first and the last ones."""
         stream, loops = self.cuda.get_current_stream(), self._loops
         with loops.lock:  # the memory of a graph serves one loop after the other
-            if times < self._per_graph + 2 or self._is_large or is_captured(stream):
+            no_graph = self._is_large or self.plan.computes or is_captured(stream)
+            if times < self._per_graph + 2 or no_graph:
                 start = partial(self.launch, self.memory(), turns.numbers)
                 spare = self._lasting(turns.make) if times > 1 else None
                 turns.apart(start, times, spare=spare)

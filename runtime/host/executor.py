@@ -14,6 +14,7 @@ from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.binaries.build import Binary, build_kernel, common_source
 from opweave.runtime.calls.arrays import held_at, pointer
+from opweave.runtime.calls.by_numpy import by_numpy
 from opweave.runtime.calls.interface import Start
 from opweave.runtime.calls.outcomes import array_scalar
 from opweave.runtime.calls.plan import each_apart, planned
@@ -45,6 +46,8 @@ class HostExecutor:
     def arena(self, nbytes: int) -> Callable[[], Any]:
         """A function that makes memory for the temporaries of a call."""
         return allocator((nbytes,), np.dtype(np.uint8))
+
+    computed = staticmethod(by_numpy)
 
     def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
         return (planned if held_at() else each_apart)(kernels, schedule, extents)

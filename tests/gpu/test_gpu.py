@@ -5,6 +5,7 @@ import pytest
 
 import opweave as ow
 from opweave.opcodes import errors as e
+from opweave.opcodes.dtypes import of
 from tests.compiler import test_reads
 from tests.docs.test_gallery import gallery
 from tests.kernels import test_gathers
@@ -129,9 +130,37 @@ def test_more_than_2_to_the_31_elements(cp):
 def test_no_rung_of_the_ladder_changes_a_bit(toggles, dtype, cp):
     rng = np.random.default_rng(0)
     x, w = (cp.asarray(rng.standard_normal(s).astype(dtype)) for s in ((300, 260), (260, 516)))
-    fused = ow.fuse(lambda x, w: ow.relu(x @ w))
+    fused = ow.fuse(lambda x, w: ow.relu(x @ w)).with_toggles(USE_VENDOR=0)
 
     assert fused(x, w).get().tobytes() == fused.with_toggles(**toggles)(x, w).get().tobytes()
+
+
+@pytest.mark.parametrize("shapes", [
+    ((300, 260), (260, 516)), ((4, 300, 260), (260, 516)), ((3, 64, 256), (3, 256, 64)),
+    ((1, 3000), (3000, 500)),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_products_by_the_library_are_within_the_bound(dtype, shapes, cp):
+    rng = np.random.default_rng(0)
+    x, w = (cp.asarray(rng.standard_normal(s).astype(of(dtype).numpy)) for s in shapes)
+    fused = ow.fuse(lambda x, w: (x * 2) @ w + 1).with_toggles(USE_VENDOR=1)
+
+    assert any(k.data.template == "vendor" for k in fused.lower(x, w).kernels)
+    assert fused.check(x, w).ok
+    assert fused(x, w).get().tobytes() == fused.unfused()(x, w).get().tobytes()
+
+
+def test_a_product_by_the_library_is_refused_in_a_capture(cp):
+    x = cp.ones((600, 600), cp.float32)
+    fused, stream = ow.fuse(lambda x: x @ x + 1), cp.cuda.Stream(non_blocking=True)
+    with stream:
+        fused(x)
+        stream.begin_capture()
+        try:
+            with pytest.raises(e.LaunchError, match="USE_VENDOR=0"):
+                fused(x)
+        finally:
+            stream.end_capture()
 
 
 def test_the_gpu_gives_the_bits_of_verify_mode(cp):

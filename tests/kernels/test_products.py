@@ -196,7 +196,7 @@ def test_products_with_one_column_are_numpys(name, dtype):
     (lambda x, v: np.tanh(x @ v), ((4096, 64), (64, 1)), "row"),
     (np.dot, ((1 << 20,), (1 << 20,)), "reduce"),
     (lambda x, v: x @ v, ((1, 1 << 20), (1 << 20, 1)), "reduce"),
-    (lambda x, v: v @ x, ((4096, 4096), (4096,)), "product"),
+    (lambda x, v: v @ x, ((4096, 4096), (4096,)), "vendor"),
 ])  # fmt: skip
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_gpu_adds_a_product_with_one_column_up_along_rows(function, shapes, template, target):

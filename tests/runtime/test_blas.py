@@ -1,10 +1,17 @@
-"""Products by the BLAS of NumPy, called by C: the results of ``np.matmul``, however factors lie."""
+"""Products by libraries: NumPy's BLAS, called by C, and on a GPU CUDA's, called by CuPy.
+
+They are the results of ``np.matmul``, however factors lie.
+"""
 
 import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.cuda.products import WIDE_SUMS, calls_of
+from opweave.runtime.cuda.replays import DeviceReplay
 from opweave.runtime.host import blas
+from tests.support.gpu_on_host import Executor, Stream
 
 pytestmark = pytest.mark.host
 
@@ -134,3 +141,99 @@ def test_a_loop_with_products_is_cs(monkeypatch):
     np.testing.assert_allclose(
         ow.repeat(lambda x, w: np.tanh(x @ w), 9)(x, w), expected, rtol=1e-4, atol=1e-6
     )
+
+
+# On a GPU: shapes of the factors, dtype -> products that CuPy is asked for.
+ASKED = [
+    ((5, 7), (7, 3), "float16", 1),
+    ((4, 5, 7), (7, 3), "float16", 1),
+    ((4, 5, 7), (7, 3), "float32", 1),
+    ((4, 5, 7), (4, 7, 3), "float32", 1),
+    ((4, 5, 7), (4, 7, 3), "float16", 4),
+    ((2, 1, 5, 7), (3, 7, 3), "float16", 6),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "dtype", "calls"), ASKED)
+def test_batches_of_narrow_floats_are_asked_for_one_by_one(x, y, dtype, calls):
+    left, right = factor(dtype, 0, *x), factor(dtype, 1, *y)
+    expected = np.matmul(left, right)
+    out = np.empty(expected.shape, dtype)
+    found = list(calls_of(left, right, out, np.broadcast_to))
+    for each in found:
+        np.matmul(*each)
+
+    assert len(found) == calls
+    assert np.allclose(out, expected, rtol=1e-2)
+
+
+def test_a_result_with_gaps_is_written_where_it_lies():
+    left, right = factor("float32", 0, 4, 5, 7), factor("float32", 1, 7, 3)
+    out = np.zeros((4, 5, 6), np.float32)
+    for each in calls_of(left, right, out[..., ::2], np.broadcast_to):
+        np.matmul(*each)
+
+    assert np.allclose(out[..., ::2], left @ right, atol=1e-5)
+    assert not out[..., 1::2].any()
+
+
+@pytest.fixture
+def stream(monkeypatch):
+    """The current stream of a GPU whose kernels run on the host, and whose products NumPy's."""
+    monkeypatch.setattr(Stream, "current", Stream(ptr=1))
+    monkeypatch.setattr(Executor, "graphs", [])
+    monkeypatch.setattr(Executor.blas, "called", [])
+    return Stream.current
+
+
+SQUARE = factor("float32", 3, N, N) / N
+
+
+def on_gpu(function, *args):
+    ready = ow.fuse(function).bound(args)[0].found
+    return Prepared(ready.lowered, Executor(), ready.extents, list(args), replay=True)
+
+
+def between(x, y):
+    return np.maximum((x * 2) @ (y + 1), 0) @ y.T + x
+
+
+def test_products_of_a_gpu_lie_between_kernels_and_in_no_graph(stream):
+    called, expected = on_gpu(between, SQUARE, SQUARE), ow.fuse(between)(SQUARE, SQUARE)
+    for _ in range(5):
+        assert np.array_equal(called([SQUARE, SQUARE], {})[0], expected)
+
+    assert Executor.graphs == []
+    assert called.plan.memory.nbytes  # factors lie in the arena
+    assert Executor.blas.called == [1 | WIDE_SUMS] * 10
+    assert Executor.blas.mode == 1
+
+
+def test_a_replay_and_a_loop_start_products_step_by_step(stream):
+    called = on_gpu(between, SQUARE, SQUARE)
+    replay = DeviceReplay(called, [SQUARE, SQUARE])
+    once = ow.fuse(between)(SQUARE, SQUARE)
+    assert np.array_equal(replay.taken()()[0], once)
+    replay.bind(0, SQUARE * 3)
+    assert np.array_equal(replay.taken()()[0], ow.fuse(between)(SQUARE * 3, SQUARE))
+
+    step = on_gpu(lambda x: np.tanh(x @ x), SQUARE)
+    expected = SQUARE
+    for _ in range(200):
+        expected = step([expected], {})[0]
+    assert np.array_equal(step.loop([SQUARE], {}, 200)[0], expected)
+    assert Executor.graphs == []
+
+
+def test_a_callers_capture_is_refused_by_name(stream):
+    called = on_gpu(between, SQUARE, SQUARE)
+    stream.begin_capture()
+    with pytest.raises(ow.errors.LaunchError, match="cannot be captured.*USE_VENDOR=0"):
+        called([SQUARE, SQUARE], {})
+
+
+def test_what_the_library_cannot_do_is_an_error_of_ours(stream, monkeypatch):
+    monkeypatch.setattr(Executor.blas, "broken", True)
+    with pytest.raises(ow.errors.LaunchError, match="a product by CUDA's library"):
+        on_gpu(between, SQUARE, SQUARE)([SQUARE, SQUARE], {})
+    assert Executor.blas.mode == 1

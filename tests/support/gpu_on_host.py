@@ -6,10 +6,13 @@ graphs can be held to calls on the host where there is no GPU.
 
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
 from opweave.compiler.scheduling.memory import memory_plan
+from opweave.opcodes.errors import LaunchError
+from opweave.runtime.cuda.products import LibraryProducts
 from opweave.runtime.cuda.starts import DeviceStart
 from opweave.runtime.cuda.workspaces import Workspaces
 from opweave.runtime.host.executor import HostExecutor
@@ -61,6 +64,43 @@ class Array(np.ndarray):
     def set(self, values, stream):
         self[...] = values
 
+    @property
+    def data(self):
+        return Memory(self, 0)
+
+
+class Memory(NamedTuple):
+    """So many bytes behind the beginning of an array."""
+
+    array: Array
+    at: int
+
+    def __add__(self, nbytes):
+        return Memory(self.array, self.at + nbytes)
+
+
+class Blas:
+    """A library of products: its mode, and the modes in which it was called."""
+
+    class CUBLASError(RuntimeError):
+        pass
+
+    def __init__(self):
+        self.mode, self.called, self.broken = 1, [], False
+
+    def getMathMode(self, handle):
+        return self.mode
+
+    def setMathMode(self, handle, mode):
+        self.mode = mode
+
+    def matmul(self, x, y, out):
+        assert not Stream.current.is_capturing(), "CuPy refuses to"
+        if self.broken:
+            raise self.CUBLASError("CUBLAS_STATUS_EXECUTION_FAILED")
+        self.called.append(self.mode)
+        np.matmul(x, y, out)
+
 
 class Executor(HostExecutor):
     """Launches as the cuda executor makes them.
@@ -71,20 +111,34 @@ class Executor(HostExecutor):
 
     graphs = ()
     index = 0
-    state = SimpleNamespace(run=lambda work, *what: work())
+    state = SimpleNamespace(
+        run=lambda work, *what: work(), recent=[], failed=lambda error, what: LaunchError(what)
+    )
+    blas = Blas()
     cupy = SimpleNamespace(
+        matmul=lambda x, y, out: Executor.blas.matmul(x, y, out), broadcast_to=np.broadcast_to,
+        ndarray=lambda shape, dtype, memory: np.ndarray(shape, dtype, memory.array, memory.at),
         uint8=np.uint8, uint32=np.uint32, zeros=np.zeros,
         empty=lambda *given: np.empty(*given).view(Array),
         cuda=SimpleNamespace(
             get_current_stream=lambda: Stream.current, Stream=Stream,
+            get_cublas_handle=lambda: 1, cublas=blas,
             Device=lambda index: nullcontext(), alloc_pinned_memory=bytearray,
         ),
     )  # fmt: skip
     start = staticmethod(DeviceStart)
     workspaces = Workspaces(cupy, 0)
+    products = LibraryProducts(cupy, 0, state)
 
     def memory(self, kernels, schedule, extents):
         return memory_plan(schedule, extents)
+
+    def arena(self, nbytes):
+        make = super().arena(nbytes)
+        return lambda: make().view(Array)
+
+    def computed(self, kernel, layouts, operands, taken):
+        return self.products.computed(kernel, layouts, operands)
 
     def launcher(self, kernel, source, extents):
         launch = super().launcher(kernel, source, extents)

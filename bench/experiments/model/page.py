@@ -15,11 +15,13 @@ Made by `python bench/run.py model`; **nothing here was measured.** Counts come 
 that NVRTC makes, executed for control and addresses; times from the model of the described device
 ([docs/profile.md](../../../docs/profile.md)). The roof of a row is a launch and the bytes of
 arguments and results, each once, or the operations of its products. *moved* are bytes over the
-least of the kernel, *I/el* instructions an element; *in flight* are bytes a thread.
+least of the kernel, *I/el* instructions an element; *in flight* are bytes a thread. *library*: a
+call has CUDA's library compute this product, and this much of the roof is what it was chosen by
+(`compiler/scheduling/vendors.py`, a closed form); the rest of the row is the kernel of ours.
 """
 COLUMNS = (
     "work", "of the roof", "us", "kernels", "slowest is bound by", "moved", "I/el", "registers",
-    "occupancy", "in flight", "waves", "Triton",
+    "occupancy", "in flight", "waves", "Triton", "library",
 )  # fmt: skip
 
 
@@ -58,6 +60,7 @@ def cells(row: Mapping[str, Any]) -> list[str]:
         f"{slowest['registers']:.0f}", f"{slowest['occupancy']:.0f} %",
         f"{slowest['in_flight']:.0f}", f"{slowest['waves']:.1f}",
         f"{row['roof_us'] / peer['us']:.2f}" if peer else "",
+        f"{row['roof_us'] / row['library_us']:.2f}" if "library_us" in row else "",
     ]  # fmt: skip
 
 

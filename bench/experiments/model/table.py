@@ -2,7 +2,8 @@
 
 Nothing is measured: counts come from the binaries, times from the model of ``runtime/model``.  A
 row's roof is a launch and the bytes of arguments and results, each once, or the operations of its
-products, where they take longer.
+products, where they take longer.  Products are kernels of ours here, also where a call would have
+CUDA's library compute them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import opweave as ow
 from bench.experiments.model.workloads import HALVES, QUICK, WORKLOADS, Workload
 from bench.measure.machine import describe
+from opweave.compiler.scheduling.vendors import goes_to_vendor, product_times
 from opweave.runtime.model.device import DeviceModel, described
 from opweave.runtime.sass.launches import NotingExecutor
 
@@ -48,7 +50,8 @@ def row_of(work: Workload, device: DeviceModel) -> Row:
     """One row: what the kernels of a workload do on a device."""
     started = time.perf_counter()
     args = work.arguments()
-    program = ow.fuse(work.function, fast=work.fast).lower(*args, target=device.name)
+    fused = ow.fuse(work.function, fast=work.fast).with_toggles(USE_VENDOR=0)
+    program = fused.lower(*args, target=device.name)
     made = program.run_by(NotingExecutor(), program.arguments(args, {}))
     results = made if isinstance(made, tuple) else (made,)
     report = ow.profile(program, *args, target=device.name)
@@ -61,7 +64,17 @@ def row_of(work: Workload, device: DeviceModel) -> Row:
         "moved_bytes": sum(k.facts.moved_bytes for k in report.kernels),
         "kernels": [_kernel(kernel) for kernel in report.kernels],
         "seconds": round(time.perf_counter() - started, 1),
+        **_library(program),
     }  # fmt: skip
+
+
+def _library(program: Any) -> Row:
+    """What the only product takes by CUDA's library, by the closed form, if it goes there."""
+    graph, extents, device = program.graph, program.found.extents, program.lowered.device
+    products = [node for node in graph.nodes if node.is_product]
+    if len(products) != 1 or not goes_to_vendor(products[0], graph, extents, device):
+        return {}
+    return {"library_us": product_times(products[0], graph, extents, device).vendors}
 
 
 def key_of(work: Workload) -> Row:

@@ -1,0 +1,167 @@
+"""Which products go to the vendor's library: NumPy's BLAS on the host, CUDA's through CuPy.
+
+It is chosen before anything is fused, from shapes, types and what follows in the graph, so that
+fused and unfused kernels are of one mind.  No compiler and no clock is asked: on the host it is
+a count of multiply-adds; on a GPU a closed form of two times, of which nothing was measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from opweave.compiler.ir.accumulation import MOST_TURNING
+from opweave.compiler.ir.device import BY_ARCH, Device
+from opweave.compiler.ir.graph import FunctionGraph, Node
+from opweave.compiler.ir.values import Extents, count, extent_of
+from opweave.opcodes.core import Kind
+from opweave.opcodes.dtypes import BF16, C64, C128, F16, F32, F64
+
+# On the host, products of this many multiply-adds go to NumPy's BLAS.  Below, the cost of calling
+# it outweighs its better loop.  So it does where the steps are few and the columns fill the lanes
+# of a kernel, which then saves more by computing what follows, too.
+BLAS_FROM = 1 << 14
+BLAS_DEPTH = 16
+BLAS_COLUMNS = 8
+ON_HOST = (F32, F64, C64, C128)
+
+# The toggle that asks for the library, or for a kernel of ours.
+USE_VENDOR = "USE_VENDOR"
+# What is reached on a GPU of the device's peak of float32, by our kernels and by the library: ours
+# as the model of runtime/model/ has a product of 4096^3 on an H200 and an A100 (docs/profile.md),
+# CUDA's as published comparisons have it.
+RATES = {F32: (0.7, 0.78), F64: (0.35, 0.45), C64: (0.7, 0.78), C128: (0.35, 0.45)}
+# For 16 bits the library has tensor cores: 0.75 of what the data sheets have with float32 sums, in
+# the same unit; on an H200 790 TFLOP/s were measured.  Ours have none.
+TENSOR_RATES = {
+    "sm_75": 6.0, "sm_80": 12.0, "sm_89": 1.5, "sm_90a": 11.8, "sm_100": 22.5, "sm_120": 1.5,
+}  # fmt: skip
+HALVES = (F16, BF16)
+# A step of our smaller tiles, whose warps are too few to hide it: 180 cycles by the same model.
+STEP_US = 0.1
+# A call of CuPy's matmul, a guess: the processor's time, and that of the kernels beside it, which
+# cannot be in a graph.  And from one kernel of ours to the next.
+CALL_US, LAUNCH_US = 15.0, 2.0
+
+
+@dataclass(frozen=True)
+class ProductTimes:
+    """What a product takes on a GPU by the closed form, in microseconds.
+
+    Attributes:
+        ours: a kernel of ours, which computes what follows, too.
+        vendors: the library's calls, and a pass over its result for what follows.
+    """
+
+    ours: float
+    vendors: float
+
+
+def goes_to_vendor(
+    node: Node, graph: FunctionGraph, extents: Extents, device: Device, asked: bool | None = None
+) -> bool:
+    """Whether a product of a graph goes to the vendor's library; ``asked`` decides if it can."""
+    if node.operator.like or asked is False:  # op-codes of a user's are no product of a library's
+        return False
+    rows, depth, columns = _sizes(node, extents)
+    if node.result.dtype not in _served(device) or not min(rows, depth, columns):
+        return False
+    if asked:
+        return True
+    if device.is_host:
+        pays = depth >= BLAS_DEPTH or columns < BLAS_COLUMNS
+        return pays and rows * depth * columns >= BLAS_FROM
+    # a sum along rows, at the rate of memory; and a kernel may hold the loop of a step
+    if columns == 1 or (graph.repeated and columns <= MOST_TURNING):
+        return False
+    found = product_times(node, graph, extents, device)
+    return found.vendors < found.ours
+
+
+def product_times(
+    node: Node, graph: FunctionGraph, extents: Extents, device: Device
+) -> ProductTimes:
+    """Both times of a product that the library can compute.
+
+    By the figures of the architecture: as other plans, this does not ask which device is there.
+    """
+    device = BY_ARCH[device.arch]
+    _, depth, _ = _sizes(node, extents)
+    dtype, results = node.result.dtype, count(node.result.shape, extents)
+    nbytes = dtype.itemsize * sum(count(v.shape, extents) for v in (*node.values, node.result))
+    work = (8 if dtype.is_complex else 2) * depth * results
+    bytes_per_us, peak_per_us = 1e3 * device.gigabytes_per_second, 1e3 * device.gigaflops
+    memory = nbytes / bytes_per_us
+    rates = (0.7, TENSOR_RATES[device.arch]) if dtype in HALVES else RATES[dtype]
+    ours, vendors = (max(memory, work / (peak_per_us * part)) for part in rates)
+    follows = LAUNCH_US + 2 * results * dtype.itemsize / bytes_per_us
+    return ProductTimes(
+        LAUNCH_US + max(ours, STEP_US * depth),
+        CALL_US * vendor_calls(node, extents) + vendors + follows * _is_followed(node, graph),
+    )
+
+
+def reasons(
+    graph: FunctionGraph, extents: Extents, device: Device, asked: bool | None = None
+) -> list[str]:
+    """Who computes the products of a graph, and why: a line for those that are alike."""
+    found: dict[str, list[str]] = {}
+    for node in graph.nodes:
+        if node.is_product:
+            name = f"{node.operator.name} ({node.where})"
+            found.setdefault(reason(node, graph, extents, device, asked), []).append(name)
+    lines = [f"  {why}: {', '.join(dict.fromkeys(names))}" for why, names in found.items()]
+    return (
+        [f"products ({USE_VENDOR}=0 or 1 asks for either; no time was measured):", *lines]
+        if lines
+        else []
+    )
+
+
+def reason(
+    node: Node, graph: FunctionGraph, extents: Extents, device: Device, asked: bool | None = None
+) -> str:
+    """Who computes a product of a graph, and why."""
+    by_library = goes_to_vendor(node, graph, extents, device, asked)
+    library = "NumPy's BLAS" if device.is_host else "cuBLAS, through CuPy"
+    chosen, other = (library, "ours") if by_library else ("ours", library)
+    if node.operator.like or node.result.dtype not in _served(device):
+        return f"ours, since {library.split(',')[0]} has none of this kind"
+    if asked is not None:
+        return f"{chosen}, as {USE_VENDOR}={int(asked)} asks"
+    if device.is_host:
+        return f"{chosen}, of {prod(_sizes(node, extents)):,} multiply-adds a matrix"
+    if extent_of(node.result.shape[-1], extents) == 1:
+        return "ours, a sum along rows"
+    if graph.repeated and not by_library:
+        return "ours, since a kernel may hold the loop"
+    found = product_times(node, graph, extents, device)
+    least, most = sorted((found.ours, found.vendors))
+    return f"{chosen}, {least:.3g} us; {other} {most:.3g} us (a model)"
+
+
+def vendor_calls(node: Node, extents: Extents) -> int:
+    """Calls of CuPy's matmul for a product, which takes matrices of 16 bits one by one."""
+    is_folded = len(node.values[1].shape) == 2  # the batch joins the rows
+    if is_folded or node.result.dtype not in HALVES:
+        return 1
+    return count(node.result.shape[:-2], extents)
+
+
+def _served(device: Device) -> tuple[object, ...]:
+    """Types of which the library has products."""
+    if device.is_host:
+        return ON_HOST
+    return (*RATES, *HALVES[: 1 if device.arch == "sm_75" else 2])  # which has no bfloat16
+
+
+def _sizes(node: Node, extents: Extents) -> tuple[int, int, int]:
+    x, y = (value.shape for value in node.values)
+    rows, depth, columns = (extent_of(e, extents) for e in (x[-2], x[-1], y[-1]))
+    return rows, depth, columns
+
+
+def _is_followed(node: Node, graph: FunctionGraph) -> bool:
+    """A kernel of ours would compute more than the product."""
+    users = (graph.nodes[user] for user in graph.users.get(node.result.id, ()))
+    return any(user.operator.kind is Kind.MAP for user in users)
