@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from opweave.compiler.ir.device import Device
+from opweave.compiler.scheduling.vendors import TENSOR_RATES
 from opweave.compiler.scheduling.work import Work
 
 # Special functions take one slot in eight of the float32 units (16 to 128 results a clock and
@@ -32,6 +33,7 @@ class Rates:
         launch: seconds of one launch more.
         source: where the figures are from.
         call: seconds of a call besides its launches.
+        products: operations a second of a library's products of 16-bit floats; 0 for ``flops``.
     """
 
     bandwidth: float
@@ -40,6 +42,7 @@ class Rates:
     launch: float
     source: str
     call: float = 0.0
+    products: float = 0.0
 
     @classmethod
     def of(cls, device: Device) -> Rates:
@@ -48,7 +51,10 @@ class Rates:
         launch = LAUNCH_SECONDS["host" if device.is_host else "cuda"]
         source = "nominal host" if device.is_host else f"data sheet of {device.name}"
         special = flops / SPECIAL_SHARE
-        return cls(device.gigabytes_per_second * 1e9, flops, special, launch, source)
+        return cls(
+            device.gigabytes_per_second * 1e9, flops, special, launch, source,
+            products=flops * TENSOR_RATES.get(device.arch, 1.0),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,9 @@ class Regime:
         times = {
             "overhead": rates.call + len(work) * rates.launch,
             "memory": total.bytes / rates.bandwidth,
-            "compute": total.flops / rates.flops + total.special / rates.special,
+            "compute": total.flops / rates.flops
+            + total.special / rates.special
+            + total.products / (rates.products or rates.flops),
         }
         name = max(times, key=lambda n: times[n])
         if growth is not None and growth < OVERHEAD_GROWTH:

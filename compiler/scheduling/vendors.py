@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from opweave.compiler.ir.accumulation import MOST_TURNING
+from opweave.compiler.ir.accumulation import MOST_TURNING, ProductPlan
 from opweave.compiler.ir.device import BY_ARCH, Device
 from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Extents, count, extent_of
@@ -138,6 +138,13 @@ def reason(
     found = product_times(node, graph, extents, device)
     least, most = sorted((found.ours, found.vendors))
     return f"{chosen}, {least:.3g} us; {other} {most:.3g} us (a model)"
+
+
+def on_tensor_cores(node: Node) -> bool:
+    """Whether a planned product has 16 bits and goes to a library, which is then that of a GPU."""
+    plan = node.plan
+    by_library = isinstance(plan, ProductPlan) and plan.unit == "blas"
+    return by_library and node.result.dtype in HALVES
 
 
 def vendor_calls(node: Node, extents: Extents) -> int:

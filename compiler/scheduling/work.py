@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
 from opweave.compiler.scheduling.schedule import Group, Schedule
+from opweave.compiler.scheduling.vendors import on_tensor_cores
 
 
 @dataclass(frozen=True)
@@ -23,21 +24,28 @@ class Work:
         bytes: read and written.
         flops: additions, multiplications and the like; a fused multiply-add is two.
         special: special functions (exp, sqrt, a division).
+        products: as ``flops``, of a library's products of 16-bit floats: tensor cores have them.
     """
 
     bytes: int = 0
     flops: int = 0
     special: int = 0
+    products: int = 0
 
     def __add__(self, other: Work) -> Work:
         return Work(
-            self.bytes + other.bytes, self.flops + other.flops, self.special + other.special
-        )
+            self.bytes + other.bytes, self.flops + other.flops, self.special + other.special,
+            self.products + other.products,
+        )  # fmt: skip
 
     @property
     def intensity(self) -> float:
         """Operations a byte."""
-        return (self.flops + self.special) / self.bytes if self.bytes else float("inf")
+        return (
+            (self.flops + self.special + self.products) / self.bytes
+            if self.bytes
+            else float("inf")
+        )
 
 
 def work_of(schedule: Schedule, extents: Mapping[str, int]) -> tuple[Work, ...]:
@@ -70,7 +78,8 @@ def _of_node(node: Node, extents: Mapping[str, int]) -> Work:
         return Work()
     if node.is_product:
         depth = count(node.values[0].shape[-1:], extents)
-        return Work(flops=2 * depth * count(node.result.shape, extents))
+        steps = 2 * depth * count(node.result.shape, extents)
+        return Work(products=steps) if on_tensor_cores(node) else Work(flops=steps)
     points = count((node.values[0] if node.is_reduction else node.result).shape, extents)
     if node.operator.mixes is not None:  # its cost is stated for a pixel
         points //= node.operator.mixes[0]

@@ -53,6 +53,8 @@ def test_kernels_are_counted_one_by_one():
     (Work(10_000_000, 1000), None, "memory"),
     (Work(1000, 10_000_000), None, "compute"),
     (Work(1000, 0, 10_000_000), None, "compute"),
+    (Work(1000, products=10_000_000), None, "compute"),
+    (Work(10_000_000, products=10_000_000), None, "memory"),
     (Work(100, 100), None, "overhead"),
     (Work(10_000_000, 1000), 1.05, "overhead"),  # it was not the work that took the time
     (Work(10_000_000, 1000), 1.9, "memory"),
