@@ -202,11 +202,15 @@ def _check_toggle_name(name: Any) -> None:
         raise NameRefusedError(f"toggle name {shown(name)} refused: {what}")
 
 
+# Toggles of ours that no template tests: they decide what kernels there are.
+DECIDED = frozenset({"USE_VENDOR"})
+
+
 @cache
 def taken() -> frozenset[str]:
-    """The names in capitals of all templates and headers, our own toggles among them."""
+    """The names in capitals of all templates and headers, and our own toggles."""
     comment = re.compile(COMMENT, re.DOTALL)
-    return frozenset(
+    return DECIDED | frozenset(
         word
         for path in TEMPLATES.rglob("*")
         if path.suffix in HEADERS

@@ -7,6 +7,7 @@ import types
 from collections.abc import Iterator, Sequence
 from dis import Instruction
 from functools import cache
+from itertools import pairwise
 
 from opweave.compiler.captures.bytecode import (
     ATTRIBUTES,
@@ -30,10 +31,10 @@ RESHAPING = frozenset({"reshape", "ravel"})
 TURNING = frozenset(
     "T mT transpose matrix_transpose permute_dims swapaxes moveaxis rollaxis".split()
 )
-# Functions and methods that write into an array, besides those that are given ``out=``.
-WRITING = frozenset(
-    "fill sort partition put put_along_axis place putmask copyto fill_diagonal shuffle".split()
-)
+# Functions that write into an array, besides those that are given ``out=``; and methods that do,
+# while NumPy's functions of some of these names give new arrays.
+WRITING = frozenset("put put_along_axis place putmask copyto fill_diagonal shuffle".split())
+WRITING_METHODS = frozenset({"fill", "sort", "partition"})
 
 
 @cache
@@ -47,12 +48,22 @@ def writes_in_place(code: types.CodeType) -> bool:
     """
     codes = list(nested_codes(code))
     steps = [one for inner in codes for one in dis.get_instructions(inner)]
+    of_arrays = any(  # not of a module, which is a global
+        one.argval in WRITING_METHODS and before.opname != "LOAD_GLOBAL"
+        for before, one in pairwise(steps)
+        if one.opname in ("LOAD_METHOD", "LOAD_ATTR")
+    )
     by_operator = any(
         one.opname == "STORE_SUBSCR" or (one.opname == "BINARY_OP" and one.argrepr.endswith("="))
         for one in steps
     )
     keywords = (n for c in codes for names in c.co_consts if type(names) is tuple for n in names)
-    return by_operator or "out" in keywords or not WRITING.isdisjoint(operations_in(code))
+    return (
+        of_arrays
+        or by_operator
+        or "out" in keywords
+        or not WRITING.isdisjoint(operations_in(code))
+    )
 
 
 @cache

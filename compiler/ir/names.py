@@ -16,7 +16,7 @@ from opweave.templates import TEMPLATES
 
 # CUDA's own names, those of the launch, and toggles that no template names.
 BUILT_IN = frozenset(
-    """USE_FAST_MATH USE_64BIT_INDEX USE_VECTOR_IO
+    """USE_FAST_MATH USE_64BIT_INDEX USE_VECTOR_IO USE_VENDOR
     threadIdx blockIdx blockDim gridDim warpSize main T S partials counter faults rows cols depth
     product one inline_ volatile_ NULL size_t uint3 uint4 dim3 float2 float4""".split()
 )
