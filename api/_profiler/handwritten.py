@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from opweave._profiler.profile import ProfiledLaunch, model_of, profiled
-from opweave._profiler.report import ProfileReport
+from opweave._profiler.report import KernelProfile, ProfileReport
 from opweave.compiler.ir.device import device_for
 from opweave.opcodes.errors import ArgumentError, CompileError
+from opweave.runtime.model.device import DeviceModel
 from opweave.runtime.sass.accesses import ARRAY_SHIFT
 from opweave.runtime.sass.compiled import Compiled, compiled, disassembled
 
@@ -27,7 +28,8 @@ def profile_source(
     """Count what a hand-written CUDA kernel does, and model its time; no GPU is needed.
 
     Args:
-        source: CUDA C++ with the kernel in it, as NVRTC takes it.
+        source: CUDA C++ with the kernel in it, as NVRTC takes it.  It is compiled as nvcc does
+            by default: a product and a sum may become one fma.
         kernel: name of the ``__global__`` function.
         grid, block: extents, as a number or up to three.
         args: in the order of the parameters: NumPy arrays, NumPy scalars, or Python numbers,
@@ -40,17 +42,25 @@ def profile_source(
         ArgumentError: arguments that do not fit the kernel, or the source has no such kernel.
         LaunchError: the kernel does not end.
     """
-    arch = device_for(target).arch
-    device = model_of(arch, target)
+    device = model_of(device_for(target).arch, target)
+    found = profile_on(device, source, kernel, grid, block, args, shared_bytes=shared_bytes)
+    return ProfileReport((found,))
+
+
+def profile_on(
+    device: DeviceModel, source: str, kernel: str, grid: int | Sequence[int],
+    block: int | Sequence[int], args: Sequence[Any], elements: int = 0, shared_bytes: int = 0,
+) -> KernelProfile:  # fmt: skip
+    """The same on a device that is described by more than its name; errors likewise."""
     try:
-        made = compiled(source, kernel, arch)
+        made = compiled(source, kernel, device.arch, contract=True)
     except CompileError as error:
         raise _explained(error, source) from None
     slots, arrays = _bound(made, kernel, args)
     launch = ProfiledLaunch(
-        source, kernel, _three(grid), _three(block), shared_bytes, slots, arrays
+        source, kernel, _three(grid), _three(block), shared_bytes, slots, arrays, elements
     )
-    return ProfileReport((profiled(launch, arch, device, made),))
+    return profiled(launch, device.arch, device, made)
 
 
 def profile_cubin(

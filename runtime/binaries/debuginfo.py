@@ -122,6 +122,23 @@ def _text(name: Any) -> str:
     return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
 
 
+def function_name(symbol: str) -> str:
+    """The name of a function as it stands in the source: of an Itanium-mangled one the last part.
+
+    >>> function_name("_Z4copyPKfPf"), function_name("_ZN2db5sgemmILi8ELi4EEEviPf")
+    ('copy', 'sgemm')
+    >>> function_name("_ZN12_GLOBAL__N_14copyEPf"), function_name("copy")
+    ('copy', 'copy')
+    """
+    if not symbol.startswith("_Z"):
+        return symbol
+    rest, name = re.sub(r"^_Z[LNKV]*", "", symbol), symbol
+    while length := re.match(r"\d+", rest):
+        end = length.end() + int(length[0])
+        name, rest = rest[length.end() : end], rest[end:]
+    return name
+
+
 def plain_name(symbol: str) -> str:
     """The name as it stands in the source: the last part of an Itanium-mangled one.
 

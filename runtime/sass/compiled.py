@@ -10,7 +10,7 @@ from typing import Any
 from opweave.compiler.ir.device import KEPT_BYTES
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.binaries import nvrtc
-from opweave.runtime.binaries.debuginfo import plain_name
+from opweave.runtime.binaries.debuginfo import function_name
 from opweave.runtime.binaries.disassembly import Resources, resources, sass_with_bits
 from opweave.runtime.sass.cubins import ParameterPlaces, parameters
 from opweave.runtime.sass.listing import Listing, parse
@@ -36,15 +36,19 @@ class Compiled:
 
 
 @lru_cache(maxsize=64)
-def compiled(source: str, name: str, arch: str, *, fast: bool = False) -> Compiled:
+def compiled(
+    source: str, name: str, arch: str, *, fast: bool = False, contract: bool = False
+) -> Compiled:
     """Compile a kernel with the lines of its source; the instructions are those without.
+
+    ``contract``: a product and a sum become one fma, as nvcc has it unless it is told otherwise.
 
     Raises:
         CompileError: NVRTC refuses the source.
         ArgumentError: the source has no such kernel.
         NoCompilerError: NVRTC or the disassemblers are not installed.
     """
-    options = nvrtc.options(fast=fast) | {"lineinfo": True}
+    options = nvrtc.options(fast=fast) | {"lineinfo": True, "fma": fast or contract}
     return disassembled(nvrtc.compile_cuda(source, arch, options, TEMPLATES), name)
 
 
@@ -66,8 +70,10 @@ def _symbol(cubin: bytes, name: str) -> str:
     elf: Any = ELFFile(BytesIO(cubin))
     sections = [section.name for section in elf.iter_sections()]
     symbols: list[str] = [s.removeprefix(".text.") for s in sections if s.startswith(".text.")]
-    found = [s for s in symbols if name in (s, plain_name(s))]
+    found = [s for s in symbols if name in (s, function_name(s))]
     if not found:
-        names = ", ".join(sorted(map(plain_name, symbols))) or "none"
+        names = ", ".join(sorted(map(function_name, symbols))) or "none"
         raise ArgumentError(f"there is no kernel {name}: expected one of {names}")
+    if len(found) > 1:  # instances of a template
+        raise ArgumentError(f"several kernels are called {name}: name one of {', '.join(found)}")
     return found[0]

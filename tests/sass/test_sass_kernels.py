@@ -230,7 +230,7 @@ def test_a_loop_runs_its_trips(target):
         found.append(kernel.lines.get(line, {}).get("fma", 0))
 
     each = found[2] - found[1]
-    assert each >= 4  # a multiplication and an addition, in two warps
+    assert each >= 2  # a multiplication with an addition, in two warps
     assert found[3] == found[2] + 7 * each
 
 
