@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench import run
-from bench.experiments.model import table
+from bench.experiments.model import by_hand, table
 from bench.experiments.model.page import section
 from bench.experiments.model.workloads import QUICK, WORKLOADS, columns, eight
 from opweave.runtime.model.device import described
@@ -142,3 +142,15 @@ def test_a_workload_is_what_a_user_of_numpy_writes(work):
 
     assert work.dtype == "bf16" or found.dtype == small[0].dtype  # ml_dtypes multiplies to float32
     assert work.function is not columns or found.shape == (64,)
+
+
+def test_estimates_by_hand_are_of_rows_and_differences_have_reasons():
+    rows = [table.key_of(work) for work in WORKLOADS]
+    found = {"device": "H200", "rows": [row | {"fraction": 0.5} for row in rows]}
+    text = by_hand.section(found)
+
+    assert by_hand.ESTIMATES.keys() <= {table.titled(row) for row in rows}
+    assert text.count("\n| ") == len(by_hand.ESTIMATES) + 1
+    assert "| linear 4096^3, f16 | 0.06 | 0.50 | open: the model" in text
+    assert "| softmax of 65536 columns, f32 | 0.5 | 0.50 |  |" in text
+    assert by_hand.section(found | {"device": "A100"}) == ""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.experiments.model import by_hand
 from bench.experiments.model.table import titled
 
 HEAD = """\
@@ -29,6 +30,7 @@ def write_page(folder: Path, tables: Sequence[Mapping[str, Any]]) -> None:
     """``README.md`` and ``fractions.svg`` beside the files."""
     parts = [HEAD, "![fractions of the roof](fractions.svg)\n"]
     parts += [section(found) for found in tables]
+    parts += filter(None, map(by_hand.section, tables))
     (folder / "README.md").write_text("\n".join(parts))
     from bench.report.plots import save
 
