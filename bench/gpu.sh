@@ -25,8 +25,8 @@
 #     BUDGET=570        seconds of a stage; each step has a limit of its own besides
 #     COMMIT=hash       named in the files where the folder is no git clone
 #
-# --dry-run needs no GPU: the same steps with small benchmarks on the host; what needs the GPU is
-# skipped.
+# --dry-run needs no GPU: the same steps with small benchmarks on the host, and in the place of the
+# tests every variant's PTX in the interpreter; what else needs the GPU is skipped.
 # shellcheck disable=SC2329  # functions run by name, in shells that a limit can end
 set -uo pipefail
 
@@ -181,6 +181,7 @@ correct() {
         workers=(-n 4)
     fi
     tests tests 300 "${workers[@]}" tests/gpu --ignore tests/gpu/test_gpu_faults.py
+    [ "$has_gpu" = 1 ] || step interpret 400 "$PYTHON" bench/tools/gpu_steps.py interpret
     step demo 60 "$PYTHON" -m opweave demo --out "$results/demo"
     tests faults 150 tests/gpu/test_gpu_faults.py # by itself: it fills the memory, and ends contexts
 }

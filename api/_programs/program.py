@@ -99,12 +99,15 @@ class Program:
         """
         if self.target == "host":
             raise ArgumentError("verify: expected a program for an sm target, found one for host")
+        made = self._checking(executor, schedule)
+        return self.run_by(made, self.arguments(args, kwargs))
+
+    def _checking(self, executor: str, schedule: int) -> Any:
         if executor not in CHECKING:
             raise ArgumentError(
                 f"executor={shown(executor)}: expected {' or '.join(map(repr, CHECKING))}"
             )
-        made = CHECKING[executor](schedule, self.fused.options.fast)
-        return self.run_by(made, self.arguments(args, kwargs))
+        return CHECKING[executor](schedule, self.fused.options.fast)
 
     def executor(self, call: Arguments) -> Any:
         """What runs the kernels for these arguments."""
@@ -158,10 +161,17 @@ class Program:
         return self._packed(run_reference(self.lowered.graph, call.arrays, call.known), call)
 
     @folded
-    def check(self, *args: Any, schedule: int | None = None, **kwargs: Any) -> Report:
+    def check(
+        self,
+        *args: Any,
+        schedule: int | None = None,
+        executor: str | None = None,
+        **kwargs: Any,
+    ) -> Report:
         """Run, and compare with NumPy in float64 under the derived bound.
 
-        With toggles that operators declare (``ow.toggle``) each other value is run, too.
+        With a ``schedule`` or an ``executor`` it runs as ``verify`` does, without a GPU.  With
+        toggles that operators declare (``ow.toggle``) each other value is run, too.
 
         Raises:
             CheckError: a result lies outside its bound, or has other bits with another value of a
@@ -169,8 +179,11 @@ class Program:
         """
         call = self.arguments(args, kwargs)
         fast = self.fused.options.fast
-        executor = self.executor(call) if schedule is None else VerifyExecutor(schedule, fast)
-        return checked(self.lowered, partial(run_judged, call=call, executor=executor), fast)
+        is_here = schedule is None and executor is None
+        runs = (
+            self.executor(call) if is_here else self._checking(executor or "simt", schedule or 0)
+        )
+        return checked(self.lowered, partial(run_judged, call=call, executor=runs), fast)
 
     @folded
     def bisect(self, *args: Any, **kwargs: Any) -> Any:

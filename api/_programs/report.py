@@ -105,7 +105,9 @@ def run_judged(lowered: Lowered, call: Any, executor: Any) -> tuple[list[Bound],
         for o, a in zip(lowered.graph.outputs, outputs, strict=True)
         if isinstance(o, Value) and o.id in places
     }
-    found = run_bounded(lowered.graph, call.on_host, call.known, call.extents, call.kind, known)
+    # the instructions that NVRTC makes are of CUDA's functions, wherever they run
+    kind = "cuda" if executor.mode == "ptx" else call.kind
+    found = run_bounded(lowered.graph, call.on_host, call.known, call.extents, kind, known)
     names = output_names(graph)
     names |= {len(graph.outputs) + n: name for n, (name, _) in enumerate(more.values())}
     bounds = [bound_of(name, lowered.graph.outputs[n], found[n]) for n, name in names.items()]

@@ -4,6 +4,7 @@ needs                  what is missing of what the script needs; exit status 1 i
 layout SOURCE TARGET   the package laid out as an install does, where no install works
 compile                compile one kernel for a GPU; with a device, run and check it
 variants               compile every variant of the compiler, one process a core
+interpret              run every variant's PTX in the interpreter, where there is no device
 launch                 launch the chief kernels once, for a profiler
 summary FOLDER         summary.json from steps.tsv and the benchmarks' files
 """
@@ -115,24 +116,60 @@ def variants() -> int:
     print(f"{len(VARIANTS)} variants for {arch}, like {BY_ARCH[arch].name}")
     with ProcessPoolExecutor() as workers:
         tried = list(workers.map(_compiled, names, [arch] * len(names)))
+    return _told(tried, "all compile")
+
+
+def _told(tried: list[str], good: str) -> int:
+    """Print what failed; exit status 1 if anything did."""
     failed = [line for line in tried if line]
-    print("\n".join(failed) or "all compile")
+    print("\n".join(failed) or good)
     return int(bool(failed))
 
 
 def _compiled(number: int, arch: str) -> str:
     """What keeps a variant from being compiled for an architecture; "" where nothing does."""
+
+    def compiled(program: Any, arguments: Any) -> None:
+        for kernel in program.kernels:
+            if not kernel.data.by_numpy:
+                assert kernel.binary.payload
+
+    return _tried(number, arch, compiled)
+
+
+def _tried(number: int, arch: str, act: Callable[[Any, Any], None]) -> str:
+    """What happens to a variant's program that should not; "" where nothing does."""
     import opweave as ow
     from tests.support.variants import VARIANTS
 
     variant = VARIANTS[number]
     try:
-        program = ow.fuse(variant.function).lower(*variant.arguments(), target=arch)
-        for kernel in program.kernels:
-            assert kernel.binary.payload
-    except Exception as error:  # whatever it is, the others are compiled
+        arguments = variant.arguments()
+        act(ow.fuse(variant.function).lower(*arguments, target=arch), arguments)
+    except Exception as error:  # whatever it is, the others are tried
         return f"{variant.name}: {type(error).__name__}: {error}".split("\n")[0]
     return ""
+
+
+def interpret() -> int:
+    """Run the PTX of every variant without a device, each against its bound; name what fails."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from tests.support.variants import VARIANTS
+
+    numbers = range(len(VARIANTS))
+    with ProcessPoolExecutor() as workers:
+        tried = list(workers.map(_interpreted, numbers, ["sm_90a"] * len(numbers)))
+    return _told(tried, f"{len(VARIANTS)} variants are within their bounds in the interpreter")
+
+
+def _interpreted(number: int, arch: str) -> str:
+    """What is wrong with a variant's results in the interpreter; "" where nothing is."""
+
+    def interpreted(program: Any, arguments: Any) -> None:
+        checked = program.check(*arguments, executor="ptx")
+        assert checked.ok, checked
+
+    return _tried(number, arch, interpreted)
 
 
 def launch() -> int:
@@ -149,8 +186,9 @@ def launch() -> int:
         "softmax": (lambda x: ow.softmax(x), (x,), {}),
         "sum": (lambda x: (x * x).sum(), (x,), {}),
         "columns": (lambda x: x.sum(axis=0), (x,), {}),
-        "linear": (lambda x, w: np.maximum(x @ w, 0), (x, w), {}),
-        "naive": (lambda x, w: x @ w, (x, w), {"USE_SHARED_MEMORY": 0}),
+        "linear": (lambda x, w: np.maximum(x @ w, 0), (x, w), {"USE_VENDOR": 0}),
+        "naive": (lambda x, w: x @ w, (x, w), {"USE_VENDOR": 0, "USE_SHARED_MEMORY": 0}),
+        "library": (lambda x, w: x @ w, (x, w), {"USE_VENDOR": 1}),
     }
     failed = []
     for name, (function, arguments, toggles) in kernels.items():
@@ -189,7 +227,7 @@ def summary(folder: str) -> int:
 
 COMMANDS: dict[str, Callable[..., int]] = {
     "needs": needs, "layout": layout, "compile": compile_one, "variants": variants,
-    "launch": launch, "summary": summary,
+    "interpret": interpret, "launch": launch, "summary": summary,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -125,14 +125,17 @@ def ours(record: Record, fused: Any, case: Case) -> list[Runner]:
 
 def variants(record: Record, fused: Any, case: Case) -> list[Runner]:
     """Strategies switched off, as far as the template has their toggles."""
-    made = (variant(record, n, fused.with_toggles(**t), case) for n, t in VARIANTS.items())
+    own = {"USE_VENDOR": 0} if record.device == "cuda" else {}
+    named = {"opweave, no library": {}} | VARIANTS if own else VARIANTS
+    made = (variant(record, n, fused.with_toggles(**t, **own), case) for n, t in named.items())
     return [runner for runner in made if runner is not None]
 
 
 def judge(record: Record, sizes: Sequence[int]) -> None:
     """Tiled against naive; a fused linear layer against one kernel per operator."""
     at = {"problem": "product", "n": JUDGED, "dtype": "float32"}
-    ratio = record.ratio("opweave, naive", "opweave", **at)
+    tiled = "opweave, no library" if record.device == "cuda" else "opweave"
+    ratio = record.ratio("opweave, naive", tiled, **at)
     record.limit(f"naive / tiled at {JUDGED}^3, float32", ">= 5", ratio, "x")
     at = {"problem": "linear", "n": max(sizes), "dtype": "float32"}
     ratio = record.ratio("opweave unfused", "opweave", **at)

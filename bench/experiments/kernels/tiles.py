@@ -54,8 +54,9 @@ def measure_scale(record: Record, scale: float) -> None:
     rng = np.random.default_rng(0)
     m, k, n = (int(extent * scale) for extent in (M, K, N))
     x, w = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
+    own = {"USE_VENDOR": 0} if record.device == "cuda" else {}  # else it is the library's
     made = {
-        name: (lambda fused, t=toggles: fused.with_toggles(**t))
+        name: (lambda fused, t=toggles: fused.with_toggles(**t, **own))
         for name, toggles in VARIANTS.items()
     }
     turned, fused = record.executor.put(np.ascontiguousarray(w.T)), ow.fuse(product)

@@ -66,8 +66,8 @@ ESTIMATES = {
     ),
     "cumsum down 4096^2, f32": ByHand(0.08, 0.08, WAITS),
     "heat step of 8192^2, f32": ByHand(
-        0.65, 0.75, "the model: neighbours of a row come from the first cache, and 27 instructions an "
-        "element were counted where 45 were estimated"
+        0.65, 0.75, "the model: neighbours of a row come from the first cache, and 27 "
+        "instructions an element were counted where 45 were estimated"
     ),
     "permute (1, 0, 2), runs of 64, f32": ByHand(0.5, 0.5, CHANGED),
     "linear 4096^3, f32": ByHand(0.65, 0.75, OVERLAP),
