@@ -130,6 +130,12 @@ class ScanColumnsAssembler(MatrixAssembler, ScanAssembler):
 
     LANE = "[c][l]"
 
+    def __init__(self, setting: Setting, number: int):
+        super().__init__(setting, number)
+        assert self.form.plan is not None
+        self.SHARES_ROWS = self.form.plan.parts > 1
+        self.adding: tuple[Line, ...] = ()
+
     def _walk(self) -> Walk:
         (axis,), shape = self.form.axes, self.form.space
         operands = self._walked()
@@ -150,12 +156,24 @@ class ScanColumnsAssembler(MatrixAssembler, ScanAssembler):
         loads = self._loads(needs)
         for number in range(self._count_passes()):
             lines += self._lines(needs, number)
+            results: list[Line] = []
             for node in self._scans(number):
-                scan, results = self._step(node)
+                scan, found = self._step(node)
                 scans.append(scan)
-                lines += results
+                results += found
+            if number == 0:
+                self.adding = (*lines, *(scan.accumulate for scan in scans))
+            lines += results
         stores = tuple(map(self._store, self.group.outputs))
         return before, [Pass(loads, tuple(lines), (), stores, (), tuple(scans))]
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        """Where blocks share the rows, add the walk of a part's totals."""
+        kernel = super()._completed(kernel)
+        if not self.SHARES_ROWS:
+            return kernel
+        (step,) = kernel.passes
+        return replace(kernel, totals=Pass(step.loads, self.adding, step.scans, (), ()))
 
     def _step(self, node: Node) -> tuple[Reduction, list[Line]]:
         """A scan, the line that takes the next element, and one that rounds the result.

@@ -62,14 +62,15 @@ class Plan:
 class ScanPlan(Plan):
     """The accumulation plan of a scan: which elements meet in which order.
 
-    A single thread takes a row's elements in rising order.  Several take it in tiles of
-    ``threads * lanes`` elements.  A thread joins its ``lanes`` consecutive elements in rising
-    order; the threads of a warp join theirs in steps of 1, 2, 4... (Hillis and Steele, "Data
-    parallel algorithms", 1986); the warps meet in rising order behind what came before the tile.
-    An element is what came before its warp, joined to what came before its thread there, joined to
-    its own run.  Several blocks take consecutive parts of a row, as many whole tiles each; a
-    part's total is that of a reduction by ``Plan``, and what came before a part are the totals in
-    rising order.
+    A single thread takes a row's elements in rising order, behind what came before its part of
+    the row where blocks share it: the totals of the parts before, in rising order.  Several
+    take it in tiles of ``threads * lanes`` elements.  A thread joins its ``lanes`` consecutive
+    elements in rising order; the threads of a warp join theirs in steps of 1, 2, 4... (Hillis
+    and Steele, "Data parallel algorithms", 1986); the warps meet in rising order behind what
+    came before the tile.  An element is what came before its warp, joined to what came before
+    its thread there, joined to its own run.  Several blocks take consecutive parts of a row, as
+    many whole tiles each; a part's total is that of a reduction by ``Plan``, and what came
+    before a part are the totals in rising order.
 
     Attributes:
         abreast: neighbouring threads walk neighbouring rows, which lie side by side in memory.  It
@@ -87,7 +88,8 @@ class ScanPlan(Plan):
         ``row`` is the number of all elements of the row, which decides how long its parts are.
         """
         if self.threads == 1:
-            return extent
+            share = max(1, -(-row // self.parts))
+            return extent if self.parts == 1 else share + (extent > share) * (share + self.parts)
         tile = self.threads * self.lanes
         warps = max(1, self.threads // 32)
         steps = (min(self.threads, 32) - 1).bit_length()
@@ -101,7 +103,8 @@ class ScanPlan(Plan):
 
     def __str__(self) -> str:
         if self.threads == 1:
-            return "element by element"
+            text = "element by element"
+            return text if self.parts == 1 else f"{self.parts} blocks, {text}"
         text = f"tiles of {self.threads} threads x {self.lanes} lanes, in order"
         return text if self.parts == 1 else f"{self.parts} blocks x {text}"
 

@@ -85,7 +85,10 @@ GEOMETRY: dict[str, Geometry] = {
     ),
     "scan": ROWS,
     "scan_parts": PARTS,
-    "scan_columns": Geometry(lambda t: t["BLOCK"], _columns("BLOCK", "VECTOR")),
+    "scan_columns": Geometry(
+        lambda t: t["BLOCK"],
+        lambda t, size: (_columns("BLOCK", "VECTOR")(t, size)[0], t["PARTS"], 1),
+    ),
     "product": PRODUCT,
     "product_rows": PRODUCT,
     "vendor": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),

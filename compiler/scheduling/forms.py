@@ -264,7 +264,7 @@ def _scan_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
     if any(v.shape != space for v in outputs):
         return "a value is smaller than the scanned array and must be stored"
     totals = plan.parts * sum(map(total_bytes, scans))
-    if len(scans) > 1 and plan.parts > 1 and totals > plan.room:
+    if len(scans) > 1 and plan.parts > 1 and not plan.abreast and totals > plan.room:
         return (
             f"totals of parts take {totals} bytes of shared memory, of which they get {plan.room}"
         )

@@ -2,7 +2,8 @@
 
 On the host a row is NumPy's own loop, so that its bits are NumPy's.  On a GPU a row that lies
 along the memory is shared by the threads of a block.  Rows that lie side by side are walked by one
-thread each, neighbouring rows by neighbouring threads, if there are enough rows to fill a device.
+thread each, neighbouring rows by neighbouring threads, if there are many; where these do not fill
+a device, blocks share the rows.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ MOST_TOTALS_BYTES = 32 * 1024
 MEETING_BYTES = 512
 TOTAL_BYTES = 8
 HOST_LANES = 64
-# Rows side by side from which each takes one thread: fewer leave most of a device idle, unless
-# they are shorter than what the threads of a warp take at once.
+# Rows side by side from which each takes one thread, as do those that are shorter than what the
+# threads of a warp take at once.  Fewer are faster by the model where threads share a row.
 MANY_ROWS = 4096
 SHORT_ROW = 32 * LANES
+# Such threads that keep the memory of a large device busy; elements of each part of a row at
+# least, and parts at most: a thread adds those up that come before its own.
+ABREAST_THREADS = 1 << 17
+LEAST_SHARE, MOST_SHARES = 64, 256
 # Rows side by side from which a host thread walks several at once.
 HOST_ABREAST = 16
 
@@ -46,7 +51,7 @@ def plan_scan(node: Node, extents: Extents, device: Device) -> ScanPlan:
             return ScanPlan(1, HOST_LANES, abreast=True)
         return ScanPlan(1, min(HOST_LANES, 1 << max(0, cols - 1).bit_length()))
     if beside > 1 and (rows >= MANY_ROWS or cols <= SHORT_ROW):
-        return ScanPlan(1, LANES, abreast=True)
+        return ScanPlan(1, LANES, shares(rows, cols), abreast=True)
     threads = next((t for limit, t in ROW_THREADS if cols <= limit), MOST_THREADS)
     if cols <= LONG_ROW:
         return ScanPlan(threads, LANES)
@@ -58,6 +63,14 @@ def plan_scan(node: Node, extents: Extents, device: Device) -> ScanPlan:
     while parts > 1 and parts * total_bytes(node) > room:
         parts //= 2
     return ScanPlan(PART_THREADS, lanes, parts, room=room)
+
+
+def shares(rows: int, cols: int) -> int:
+    """Blocks for each of ``rows`` rows side by side, of ``cols`` elements, a power of two."""
+    if cols <= SHORT_ROW:
+        return 1
+    wanted = min(ABREAST_THREADS // max(1, rows), cols // LEAST_SHARE, MOST_SHARES)
+    return 1 << max(0, wanted.bit_length() - 1)
 
 
 def total_bytes(scan: Node) -> int:

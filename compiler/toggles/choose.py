@@ -102,7 +102,7 @@ def override_plan(overrides: Mapping[str, int]) -> Callable[[Plan], Plan]:
 
     def change(found: Plan) -> Plan:
         wanted = dict(changes)
-        if found.parts == 1:
+        if found.parts == 1 and not getattr(found, "abreast", False):
             for name in ("parts", "runs"):  # a row of one block stays in the row template
                 wanted.pop(name, None)
         return replace(found, **wanted)

@@ -192,4 +192,5 @@ SCAN_COLUMNS = (
     power(
         "CHUNKS", "rows of one round, all read before the first is taken", on_device(8, host=1)
     ),
+    PARTS[0],
 )  # fmt: skip

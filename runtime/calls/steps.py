@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from opweave.runtime.calls.by_numpy import Compute
 
 # (packed arguments, the arrays behind their pointers) -> started
 Launch = Callable[[Any, Sequence[Any]], None]
+# Toggles whose product is how many columns a block has side by side.
+BANDS = {"outer": ("ACROSS", "COLUMNS"), "scan_columns": ("BLOCK", "VECTOR")}
 # Registers that a scalar travels in, as struct formats padded to 8 bytes.
 FORMATS = {
     name: f"{code}{8 - struct.calcsize('<' + code)}x"
@@ -108,9 +111,9 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
     if not any(param.kind == "partials" for param in kernel.params):
         return 0, 0
     rows = groups = kernel.elements(extents)[1]
-    if kernel.template == "outer":  # every place of a band of columns, and the bands
+    if kernel.template in BANDS:  # every place of a band of columns, and the bands
         groups = kernel.grid(extents)[0]
-        rows = groups * kernel.toggles["ACROSS"] * kernel.toggles["COLUMNS"]
+        rows = groups * math.prod(kernel.toggles[name] for name in BANDS[kernel.template])
     parts = kernel.toggles["PARTS"]
     counters = groups * (parts + 2 if kernel.totals else 1)
     return 16 * parts * rows * kernel.partial_results, 4 * counters

@@ -9,8 +9,10 @@
 #define BLOCK             1    // threads in a block
 #define VECTOR            64   // neighbouring columns of one thread
 #define CHUNKS            1    // rows of one round, all read before the first is taken
+#define PARTS             1    // accumulation plan: blocks that share a row
 #include "opweave.cuh"
 
+#define EACH_COLUMN OW_UNROLL for (int l = 0; l < VECTOR; ++l)
 extern "C" __global__ void __launch_bounds__(BLOCK)
 sums_of_sums_scan_columns_f32(
     const float* __restrict__ x,
@@ -24,8 +26,7 @@ sums_of_sums_scan_columns_f32(
     // what came before a row
     float cumsum0[VECTOR];
     float cumsum1[VECTOR];
-#pragma unroll
-    for (int l = 0; l < VECTOR; ++l) {
+    EACH_COLUMN {
         cumsum0[l] = -0.0f;
         cumsum1[l] = -0.0f;
     }
@@ -45,8 +46,7 @@ sums_of_sums_scan_columns_f32(
             const index_t row = row0 + c;
             const index_t width = row < rows ? cols : 0;
             float out_v[VECTOR];
-#pragma unroll
-            for (int l = 0; l < VECTOR; ++l) {
+            EACH_COLUMN {
                 const float v0 = exp(x_v[c][l]);  // exp: f32[n0, n1], line 2
                 cumsum0[l] = cumsum0[l] + v0;  // cumsum: f32[n0, n1], line 2
                 cumsum1[l] = cumsum1[l] + cumsum0[l];  // cumsum: f32[n0, n1], line 2

@@ -7,7 +7,7 @@ import opweave as ow
 from opweave.compiler.ir.accumulation import ScanPlan
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
-from tests.support.data import TARGETS
+from tests.support.data import TARGETS, values
 
 host = pytest.mark.host
 SCANS = [r.name for r in OPERATORS.values() if r.kind is Kind.SCAN]
@@ -283,6 +283,52 @@ def test_columns_are_walked_abreast_where_there_are_many(rows):
     assert program.kernels[0].data.plan.threads == (
         128 if rows < 128 else 32 if rows < 4096 else 1
     )
+
+
+@pytest.mark.parametrize(("shape", "axis", "parts"), [
+    ((128, 5000), 0, 1), ((129, 4096), 0, 2), ((4096, 4096), 0, 32), ((100_000, 5000), 0, 16),
+    ((3, 4096, 4096), 1, 8), ((1 << 20, 4096), 0, 32), ((4096, 1 << 20), 0, 1),
+])  # fmt: skip
+def test_blocks_share_columns_that_do_not_fill_a_device(shape, axis, parts):
+    x = np.broadcast_to(np.float32(1), shape)
+    (kernel,) = ow.fuse(lambda x: np.cumsum(x, axis)).lower(x, target="sm_80").kernels
+
+    assert kernel.toggles["PARTS"] == kernel.data.plan.parts == parts
+    assert kernel.data.grid(kernel.program.found.extents)[1] == parts
+
+
+SHARED = {
+    "float32": lambda x: np.cumsum(x * 2, axis=0) + 1,
+    "float16": lambda x: np.cumsum(x, axis=0),
+    "bfloat16": lambda x: np.cumprod(x, axis=0),
+    "complex64": lambda x: np.cumsum(x, axis=0),
+    "uint8": lambda x: np.maximum.accumulate(x, axis=0),
+    "float64": lambda x: (np.cumsum(x, 0), np.minimum.accumulate(x * x, 0)),
+}
+
+
+@host
+@pytest.mark.parametrize("parts", [2, 8])
+@pytest.mark.parametrize("dtype", SHARED)
+def test_no_schedule_changes_a_bit_of_columns_that_blocks_share(dtype, parts):
+    x = values(dtype, 77 * 90, seed=3).reshape(77, 90)
+    program = ow.fuse(SHARED[dtype]).with_toggles(PARTS=parts).lower(x, target="sm_80")
+    runs = set()
+    for schedule in (0, 1, 2, 77):
+        assert program.check(x, schedule=schedule).ok
+        found = program.verify(x, schedule=schedule)
+        runs.add(b"".join(a.tobytes() for a in (found if type(found) is tuple else (found,))))
+
+    assert len(runs) == 1
+    assert [kernel.toggles["PARTS"] for kernel in program.kernels] == [parts]
+
+
+@host
+def test_batches_and_parts_without_rows_are_shared_too():
+    for shape in [(3, 5, 40), (2, 33, 7), (0, 9, 40), (3, 1, 40)]:
+        x = array(*shape)
+        program = ow.fuse(lambda x: np.cumsum(x, 1)).with_toggles(PARTS=4).lower(x, target="sm_80")
+        assert program.check(x, schedule=5).ok
 
 
 # Kernels

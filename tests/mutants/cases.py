@@ -276,6 +276,10 @@ CASES |= {
     "scan of columns": (scanned_columns, [array((2, 21, 75)), array((21, 1))], PAIRS),
     "scan of whole columns": (lambda x: x.cumsum(axis=1), [array((2, 9, 128))], PAIRS),
     "scan of few columns": (lambda x: x.cumsum(axis=0), [array((23, 70))], {"VECTOR": 4}),
+    "scan of columns in parts": (
+        lambda x: (x * 2).cumsum(axis=1) + 1, [array((2, 41, 175)).astype(np.float64)],
+        {"PARTS": 4, "BLOCK": 32, "VECTOR": 4},
+    ),
     "scan of windows": (lambda x, i: x[i].cumsum(axis=0), [array((9, 40)), np.array([3, 0, -1] * 4)], {}),
     "windows": (lambda x: np.roll(x, 1, 0) + np.roll(x, 3, 1), [array((3, 2100))], SMALL),
     "windows in steps": (lambda x: np.roll(x, 3, 1), [array((3, 4200))[:, ::2]], SMALL),

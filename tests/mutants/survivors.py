@@ -9,7 +9,7 @@ from tests.mutants.make import Mutant
 # pattern over "file:line: change: `before` -> `after`", reason
 EXPLAINED: tuple[tuple[str, str], ...] = (
     (
-        r"(pass_macros|scan_parts)\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
+        r"(pass_macros|scan_parts|column_macros)\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
         "The fence of the reading side: the checker takes what an atomic has read as known, as the "
         "programming guide's own example does, which has no such fence.",
     ),
@@ -84,11 +84,19 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "Other threads say the same: each writes the totals before it says that they are there.",
     ),
     (
-        r"scan_columns\.cu\.j2:\d+: .*row0 <= rows",
+        r"column_macros\.cu\.j2:\d+: .*atomicExch\(ready \+ part",
+        "Other threads say the same, behind the barrier at which all have written their totals.",
+    ),
+    (
+        r"column_macros\.cu\.j2:\d+: .*index_t share = \(rows \+ PARTS \+ 1\)",
+        "Parts of one row more: all rows are in one of them still.",
+    ),
+    (
+        r"column_macros\.cu\.j2:\d+: .*row0 <= ",
         "One more round, in which the last row is read again and none is stored.",
     ),
     (
-        r"scan_columns\.cu\.j2:\d+: widen a bound: `for \(int c = 0; c < CHUNKS",
+        r"column_macros\.cu\.j2:\d+: widen a bound: `for \(int c = 0; c < CHUNKS",
         "One more row in registers that nobody reads; arrays of a thread's own are not checked "
         "(docs/trust.md, row 11).",
     ),
