@@ -72,7 +72,7 @@ def _chunks(facts: Facts) -> int:
 
 
 def _chunks_of_part(facts: Facts) -> int:
-    """Accesses in flight of a thread that shares a long row."""
+    """Accesses in flight of a thread that shares a row."""
     if facts.device.is_host or facts.slots > SLOTS_PER_BYTE * facts.moved:
         return 1
     return min(MOST_CHUNKS, _power_below(MOST_HELD // (facts.held * _plan(facts).lanes)))
@@ -161,7 +161,10 @@ IN_REGISTERS = (
         lambda f: f.row_chunks if f.row_chunks <= _most_chunks(f) else 1, _covers_row,
     ),
 )  # fmt: skip
-ROW = (ROWS_PER_BLOCK, *IN_REGISTERS)
+ROW = (
+    ROWS_PER_BLOCK, *IN_REGISTERS,
+    power("CHUNKS", OF_CHUNKS, lambda f: min(_chunks_of_part(f), f.row_chunks)),
+)  # fmt: skip
 COLUMNS = (
     power("COLUMNS", "neighbouring columns that a block goes down together", lambda f: f.columns),
 )
