@@ -90,11 +90,16 @@ def ranges(nodes: Iterable[Node]) -> dict[int, Range]:
         if rule is None or node.operator is not OPERATORS[node.operator.name]:
             continue
         low, high = rule(*(_range(found, o) for o in node.operands))
-        slack = max(abs(low), abs(high)) / 64  # what rounding may add, and more
         most = MOST_HALF if dtype is F16 else MOST_FLOAT
-        if dtype.is_float and -most < low - slack and high + slack < most:  # no NaN, either
-            found[node.result.id] = low - slack, high + slack
+        if dtype.is_float and low <= high:
+            found[node.result.id] = -_above(-low, most), _above(high, most)
     return found
+
+
+def _above(end: float, most: float) -> float:
+    """An end of a range with what rounding may add, and more; infinity where it overflows."""
+    rounded = end + abs(end) / 64
+    return rounded if rounded < most else inf
 
 
 def _range(known: Mapping[int, Range], operand: Operand) -> Range:
