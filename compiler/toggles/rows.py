@@ -78,6 +78,11 @@ def _chunks_of_part(facts: Facts) -> int:
     return min(MOST_CHUNKS, _power_below(MOST_HELD // (facts.held * _plan(facts).lanes)))
 
 
+def _chunks_of_row(facts: Facts) -> int:
+    """Likewise of one that may hold the row besides: elements of 8 bytes leave it no registers."""
+    return 1 if facts.itemsize > 4 else min(_chunks_of_part(facts), facts.row_chunks)
+
+
 def _power_below(number: int) -> int:
     """The largest power of two that is not larger, 1 at least."""
     return 1 << max(0, number.bit_length() - 1)
@@ -163,7 +168,7 @@ IN_REGISTERS = (
 )  # fmt: skip
 ROW = (
     ROWS_PER_BLOCK, *IN_REGISTERS,
-    power("CHUNKS", OF_CHUNKS, lambda f: min(_chunks_of_part(f), f.row_chunks)),
+    power("CHUNKS", OF_CHUNKS, _chunks_of_row),
 )  # fmt: skip
 COLUMNS = (
     power("COLUMNS", "neighbouring columns that a block goes down together", lambda f: f.columns),
