@@ -49,9 +49,9 @@ template <> OW_SPECIAL bool lowest<bool>() { return false; }
 template <class T> OW_INLINE T highest() { return (T)~lowest<T>(); }
 template <> OW_SPECIAL bool highest<bool>() { return true; }
 
-// Maximum and minimum as NumPy's: NaN wins.
-template <class T> OW_INLINE T max_nan(T x, T y) { return x >= y || x != x ? x : y; }
-template <class T> OW_INLINE T min_nan(T x, T y) { return x <= y || x != x ? x : y; }
+// Maximum and minimum as NumPy's: NaN wins.  OW_WINS(x, y, LOSES): x is NaN, or does not lose.
+template <class T> OW_INLINE T max_nan(T x, T y) { return OW_WINS(x, y, <) ? x : y; }
+template <class T> OW_INLINE T min_nan(T x, T y) { return OW_WINS(x, y, >) ? x : y; }
 // Of a number and NaN the number.
 template <class T> OW_INLINE T max_number(T x, T y) { return x >= y || y != y ? x : y; }
 template <class T> OW_INLINE T min_number(T x, T y) { return x <= y || y != y ? x : y; }
@@ -195,11 +195,14 @@ template <class T> OW_INLINE T shift_right(T x, T y) {
 struct float16 { unsigned short bits; };
 struct bfloat16 { unsigned short bits; };
 OW_INLINE float load(const bfloat16* p) { return float_of((unsigned)p->bits << 16); }
+#ifndef OW_ROUNDS_BFLOAT16  // the target has no instruction for it
 OW_INLINE unsigned short bfloat16_bits(float x) {  // to nearest, ties to even; NaN stays NaN
     const unsigned u = bits_of(x);
     const unsigned rounded = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
     return (unsigned short)((u & 0x7fffffffu) > 0x7f800000u ? u >> 16 | 0x40u : rounded);
 }
+OW_INLINE float round_to_bfloat16(float x) { return float_of((unsigned)bfloat16_bits(x) << 16); }
+#endif
 OW_INLINE void store(bfloat16* p, float x) { p->bits = bfloat16_bits(x); }
 OW_INLINE float load(const float16* p) { return half_to_float(p->bits); }
 OW_INLINE void store(float16* p, float x) { p->bits = float_to_half(x); }
@@ -246,7 +249,7 @@ OW_INLINE float round_f16(float x) { return x; }
 OW_INLINE float round_bf16(float x) { return x; }
 #else
 OW_INLINE float round_f16(float x) { return round_to_half(x); }
-OW_INLINE float round_bf16(float x) { return float_of((unsigned)bfloat16_bits(x) << 16); }
+OW_INLINE float round_bf16(float x) { return round_to_bfloat16(x); }
 #endif
 
 // Conversions: to a type in memory, left in its register.
@@ -263,14 +266,17 @@ OW_CONVERT_WHOLE(uint64);
 template <> struct Convert<bool> {
     template <class From> OW_INLINE bool from(From x) { return x != 0; }
 };
-// What lies outside of a narrow type wraps through int64, as on x86.
-#define OW_CONVERT_NARROW(T) template <> struct Convert<T> { \
-    template <class From> OW_INLINE T from(From x) { return (T)(int64)x; } }
-OW_CONVERT_NARROW(int8);
-OW_CONVERT_NARROW(int16);
-OW_CONVERT_NARROW(uint8);
-OW_CONVERT_NARROW(uint16);
-OW_CONVERT_NARROW(uint32);
+// What lies outside of a narrow type wraps through int64, as on x86.  A float from 2**31 on is a
+// multiple of 2**8, so that of its byte OW_BYTE(x) has as much.
+#define OW_CONVERT_NARROW(T, OF_FLOAT) template <> struct Convert<T> { \
+    template <class From> OW_INLINE T from(From x) { return (T)(int64)x; } \
+    OW_INLINE T from(float x) { return (T)OF_FLOAT(x); } }
+OW_CONVERT_NARROW(int8, OW_BYTE);
+OW_CONVERT_NARROW(int16, (int64));
+OW_CONVERT_NARROW(uint8, OW_BYTE);
+OW_CONVERT_NARROW(uint16, (int64));
+OW_CONVERT_NARROW(uint32, (int64));
+template <class T> OW_INLINE T byte_of(float x) { return (T)(int)x; }  // of one that an int holds, or NaN
 template <> struct Convert<float16> {
     template <class From> OW_INLINE float from(From x) { return round_f16((float)x); }
     OW_INLINE float from(double x) { return half_to_float(double_to_half(x)); }
@@ -299,6 +305,11 @@ template <class T> OW_INLINE uint8 quantised(T x) {
     return (uint8)(int)(x > 0 ? (x < 1 ? x * 255.0f + 0.5f : T(255.5f)) : T(0));
 }
 
+// Bytes of one access to a run of bytes that starts at a multiple of its length.
+template <int BYTES> struct Access {
+    enum { WHOLE = BYTES & -BYTES, BYTES_EACH = WHOLE < 16 ? WHOLE : 16 };
+};
+
 // One chunk between memory and registers; `inside` elements of it lie inside the array.  What lies
 // outside is neither read nor written, and reads as `outside`.
 #ifndef OW_CHUNKS  // a host's own
@@ -317,6 +328,40 @@ OW_UNROLL
     }
 }
 #endif
+
+// N elements as memory has them, which take as few registers as they can: each is converted where
+// it is used.  What lies outside reads as 0.
+template <class S, int N> struct Chunk {
+#if USE_VECTOR_IO
+    enum { EACH = Access<N * sizeof(S)>::BYTES_EACH };
+    typename Word<EACH>::type words[N * sizeof(S) / EACH];
+    OW_SPECIAL auto operator[](int l) const {
+        S elements[N];
+        OW_COPY(elements, words, sizeof(elements));
+        return load(elements + l);
+    }
+    OW_SPECIAL void fill(const S (&elements)[N]) { OW_COPY(words, elements, sizeof(elements)); }
+#else
+    S elements[N];
+    OW_SPECIAL auto operator[](int l) const { return load(elements + l); }
+    OW_SPECIAL void fill(const S (&from)[N]) { OW_COPY(elements, from, sizeof(from)); }
+#endif
+};
+template <int N, class S> OW_INLINE void load_chunk(Chunk<S, N>& r, const S* p, index_t inside) {
+#if WHOLE_CHUNKS  // or none of it lies inside
+#if !FULL_ROWS  // where nobody looks at those of a thread without a row
+    r = Chunk<S, N>();
+#endif
+    if (inside > 0) read_words(r.words, p);
+    return;
+#elif USE_VECTOR_IO
+    if (inside >= N) return read_words(r.words, p);
+#endif
+    S elements[N];
+OW_UNROLL
+    for (int l = 0; l < N; ++l) elements[l] = l < inside ? p[l] : S();
+    r.fill(elements);
+}
 template <int N, class R, class S>
 OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside,
                            typename Same<R>::type outside = R()) {
@@ -369,6 +414,10 @@ OW_UNROLL
 }
 template <int N, class R, class S>
 OW_INLINE void store_chunk(S* p, const R (&r)[N], index_t inside) {
+#if WHOLE_CHUNKS
+    if (inside > 0) store_vector<N>(p, r);
+    return;
+#endif
     if (inside >= N) {
 #if USE_VECTOR_IO
         store_vector<N>(p, r);
@@ -431,10 +480,6 @@ OW_INLINE void store_pixels_by(S* p, const R (&r)[C][N], index_t inside) {
     store_chunk_by<How>(p, flat, inside * C);
 }
 
-// Bytes of one access to a run of bytes that starts at a multiple of its length.
-template <int BYTES> struct Access {
-    enum { WHOLE = BYTES & -BYTES, BYTES_EACH = WHOLE < 16 ? WHOLE : 16 };
-};
 // One chunk from memory to shared memory, by copies that the thread does not wait for: elements as
 // they are.
 template <int N, class T>

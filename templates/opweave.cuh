@@ -7,6 +7,8 @@
 #define OW_SPECIAL __device__ __forceinline__
 #define OW_UNROLL _Pragma("unroll")
 #define OW_WHOLE(T, x) ((T)(x))
+#define OW_WINS(x, y, LOSES) (!(x LOSES y) && y == y)  // beside a literal one comparison
+#define OW_BYTE(x) ((int)(fabsf(x) < 2147483648.0f ? x : 0.0f))
 #define OW_QUOTIENT(x, y) ((x) / (y))
 #define OW_UNROLL_CHANNELS OW_UNROLL
 #define OW_CALLED_FROM
@@ -28,10 +30,48 @@ static __device__ __forceinline__ unsigned short float_to_half(float x) {
     return bits;
 }
 OW_INLINE float round_to_half(float x) { return half_to_float(float_to_half(x)); }
+// Two floats as 16-bit floats, of which `low` lies first in memory.  The instructions for one alone
+// run on a slow unit; so one has a zero for company.  A NaN becomes the canonical one, 0x7fff.
+#if __CUDA_ARCH__ >= 800
+#define OW_ROUNDS_BFLOAT16
+OW_INLINE unsigned bfloat16_pair(float low, float high) {
+    unsigned bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+    return bits;
+}
+OW_INLINE unsigned float16_pair(float low, float high) {
+    unsigned bits;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+    return bits;
+}
+OW_INLINE unsigned short bfloat16_bits(float x) { return (unsigned short)bfloat16_pair(x, 0.0f); }
+OW_INLINE float round_to_bfloat16(float x) { return __uint_as_float(bfloat16_pair(0.0f, x)); }
+#endif
 static __device__ __forceinline__ unsigned short double_to_half(double x) {
     unsigned short bits;
     asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(x));
     return bits;
+}
+
+// x / y of numbers that have at most 16 bits, and exponents far from the ends of the range.  The
+// product with the reciprocal is next to the quotient, and its rest exact; no such quotient lies
+// within 2**-41 of the middle of two floats, and the corrected one is nearer to it.
+static __device__ __forceinline__ float whole_quotient(float x, float y) {
+#if USE_FAST_MATH
+    return x / y;
+#else
+    const float reciprocal = 1.0f / y, near = x * reciprocal;
+    return fmaf(fmaf(near, -y, x), reciprocal, near);
+#endif
+}
+// Of -0, infinities and NaN, too: where there is no rest, or no number, the product itself is right.
+static __device__ __forceinline__ float short_quotient(float x, float y) {
+#if USE_FAST_MATH
+    return x / y;
+#else
+    const float reciprocal = 1.0f / y, near = x * reciprocal, rest = fmaf(near, -y, x);
+    return fabsf(rest) > 0 ? fmaf(rest, reciprocal, near) : near;
+#endif
 }
 
 // Wide accesses: an integer type of the right width, taken apart in registers.  A struct of narrow
@@ -47,6 +87,8 @@ template <int N, class R, class S>
 static __device__ __forceinline__ void load_vector(R (&r)[N], const S* p);
 template <int N, class R, class S>
 static __device__ __forceinline__ void store_vector(S* p, const R (&r)[N]);
+template <int WORDS, class W, class S>
+static __device__ __forceinline__ void read_words(W (&words)[WORDS], const S* p);
 template <class How, int EACH, int N, class R, class S>
 static __device__ __forceinline__ void load_words(R (&r)[N], const S* p);
 template <class How, int EACH, int N, class R, class S>
@@ -55,6 +97,15 @@ template <int EACH, int N, class T> static __device__ __forceinline__ void copy_
 
 #include "common.cuh"
 
+// A byte becomes the end of 2**23, so that nothing waits for the unit that converts.
+template <> template <> OW_SPECIAL float Convert<float>::from(uint8 x) {
+    return __uint_as_float(0x4b000000u | x) - 8388608.0f;
+}
+template <int WORDS, class W, class S>
+static __device__ __forceinline__ void read_words(W (&words)[WORDS], const S* p) {
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) words[w] = *((const W*)p + w);
+}
 template <class How, int EACH, int N, class R, class S>
 static __device__ __forceinline__ void load_words(R (&r)[N], const S* p) {
     enum { WORDS = N * sizeof(S) / EACH };
@@ -66,13 +117,31 @@ static __device__ __forceinline__ void load_words(R (&r)[N], const S* p) {
 #pragma unroll
     for (int l = 0; l < N; ++l) r[l] = load(elements + l);
 }
+// Registers as elements of memory; 16-bit floats two at a time, where there is an instruction.
+template <int N, class R, class S>
+static __device__ __forceinline__ void narrow(S (&elements)[N], const R (&r)[N]) {
+#pragma unroll
+    for (int l = 0; l < N; ++l) store(elements + l, r[l]);
+}
+#if __CUDA_ARCH__ >= 800
+OW_INLINE unsigned pair_of(bfloat16*, float low, float high) { return bfloat16_pair(low, high); }
+OW_INLINE unsigned pair_of(float16*, float low, float high) { return float16_pair(low, high); }
+template <int N, class S> OW_INLINE void narrow_pairs(S (&elements)[N], const float (&r)[N]) {
+#pragma unroll
+    for (int l = 0; l < N; l += 2) {
+        const unsigned bits = pair_of(elements, r[l], N > 1 ? r[l + 1] : 0.0f);
+        OW_COPY(elements + l, &bits, N > 1 ? 4 : 2);
+    }
+}
+template <int N> OW_INLINE void narrow(bfloat16 (&elements)[N], const float (&r)[N]) { narrow_pairs(elements, r); }
+template <int N> OW_INLINE void narrow(float16 (&elements)[N], const float (&r)[N]) { narrow_pairs(elements, r); }
+#endif
 template <class How, int EACH, int N, class R, class S>
 static __device__ __forceinline__ void store_words(S* p, const R (&r)[N]) {
     enum { WORDS = N * sizeof(S) / EACH };
     typename Word<EACH>::type words[WORDS];
     S elements[N];
-#pragma unroll
-    for (int l = 0; l < N; ++l) store(elements + l, r[l]);
+    narrow(elements, r);
     OW_COPY(words, elements, sizeof(elements));
 #pragma unroll
     for (int w = 0; w < WORDS; ++w) How::write((typename Word<EACH>::type*)p + w, words[w]);

@@ -5,8 +5,8 @@
 
 // What several passes read of a row: registers, which hold all of it, or `load(r, j0)`, which reads
 // the chunk that begins at column j0.
-template <int HELD, class R, class Load>
-OW_INLINE void hold_row(R (&row)[HELD][LANES], const int lane, const Load& load) {
+template <int HELD, class C, class Load>
+OW_INLINE void hold_row(C (&row)[HELD], const int lane, const Load& load) {
 OW_UNROLL
     for (int c = 0; c < HELD; ++c) load(row[c], (c * THREADS_PER_ROW + lane) * LANES);
 }
@@ -15,9 +15,38 @@ OW_INLINE void read_chunk(R (&r)[LANES], const R (&row)[HELD][LANES], const inde
 OW_UNROLL
     for (int l = 0; l < LANES; ++l) r[l] = row[c][l];
 }
-template <class R, class Load>
-OW_INLINE void read_chunk(R (&r)[LANES], const Load& load, index_t, const index_t j0) {
+template <int HELD, class S>
+OW_INLINE void read_chunk(Chunk<S, LANES>& r, const Chunk<S, LANES> (&row)[HELD], const index_t c, index_t) {
+    r = row[c];
+}
+template <class C, class Load>
+OW_INLINE void read_chunk(C& r, const Load& load, index_t, const index_t j0) {
     load(r, j0);
+}
+// Some chunks from the chunk c0 of a thread on, before the first of them is taken.
+template <int AHEAD, class C, class Row>
+OW_INLINE void read_chunks(C (&r)[AHEAD], const Row& row, const index_t c0, const int lane) {
+OW_UNROLL
+    for (int k = 0; k < AHEAD; ++k) read_chunk(r[k], row, c0 + k, ((c0 + k) * THREADS_PER_ROW + lane) * LANES);
+}
+
+// Where a row ends, for the chunk that begins at column j0: full rows have all of it, unless the
+// thread has no row.  Where chunks are whole, they have all elements or none.
+OW_INLINE index_t row_end(const index_t j0, const index_t width) {
+#if FULL_ROWS
+    return width > 0 ? j0 + LANES : j0;
+#else
+    return width;
+#endif
+}
+OW_INLINE bool in_row(const index_t j0, const int l, const index_t edge) {
+#if FULL_ROWS  // of a thread without a row nobody asks
+    return true;
+#elif WHOLE_CHUNKS
+    return j0 < edge;
+#else
+    return j0 + l < edge;
+#endif
 }
 
 // Places in shared memory where warps meet, or without shuffles threads, by the bytes of each.  No

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol
 from opweave._programs.interface import ProgramLike, RanLike
 from opweave._programs.rates import Rates, Regime
 from opweave._programs.units import size
-from opweave.compiler.codegen.structural_texts import edited
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.library import LibraryKernel
+from opweave.compiler.kernels.structural_texts import edited
 from opweave.compiler.parts.lazy import Break
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import symbol_extents

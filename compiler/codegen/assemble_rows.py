@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opweave.compiler.codegen.assembler import Assembler
-from opweave.compiler.codegen.kept_rows import keeping
+from opweave.compiler.codegen.kept_rows import MOST_BYTES, MOST_REGISTERS, keeping
 from opweave.compiler.codegen.vectorised import untouched
 from opweave.compiler.ir.values import count
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, Pass
 from opweave.compiler.kernels.walks import Walk, walk_map
+from opweave.compiler.toggles.choose import choose
+from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
@@ -20,7 +22,7 @@ from opweave.opcodes.structural import Structural
 WIDE = {True: 32, False: 2048}
 # Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
 WIDEST = 65535 * 256
-# Operations of a value, see ``Cost.slots``, from which on a row keeps it on the host.
+# Operations of a value, see ``Cost.slots``, from which on a row keeps it.
 WORTH_KEEPING = 8
 
 
@@ -29,12 +31,36 @@ class RowAssembler(Assembler):
 
     TURNS_IN = "memory"
 
+    def facts(self) -> Facts:
+        """On a GPU rows that fill their chunks are a class of their own: they take no guards."""
+        found, plan = super().facts(), self.form.plan
+        if self.device.is_host or plan is None:
+            return found
+        cols = count(self.walk.cols, self.extents)
+        return replace(found, fills=cols == found.row_chunks * plan.lanes * plan.threads)
+
+    def _is_aligned(self, width: int) -> bool:
+        """Wide accesses on a GPU are of whole chunks: none stands beside a branch for its rest."""
+        cols = count(self.walk.cols, self.extents)
+        whole = self.device.is_host or cols % width == 0
+        return whole and super()._is_aligned(width)
+
     def _passes(self) -> tuple[list[Line], list[Pass]]:
         before, passes = super()._passes()
-        if not self.device.is_host or self.form.plan is None:
+        if self.form.plan is None or not (self.device.is_host or self._holds_rows()):
             return before, passes
         elements = self.facts().row_chunks * self.form.plan.lanes
-        return before, keeping(passes, self._worth_keeping, elements)
+        most = MOST_BYTES if self.device.is_host else MOST_REGISTERS * 4
+        return before, keeping(passes, self._worth_keeping, elements, most)
+
+    def _holds_rows(self) -> bool:
+        """On a GPU: the threads of a row have all of it in registers, in all passes."""
+        chosen = choose(self.template, self.facts(), self.overrides).toggles
+        return bool(chosen["USE_REGISTER_ROW"]) and not self.graph.repeated
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        found = self.facts()
+        return replace(kernel, row_chunks=found.row_chunks if found.fills else 0)
 
     def _worth_keeping(self, line: Line) -> DType | None:
         """The dtype of what a line computes, if that takes longer than to read it again.

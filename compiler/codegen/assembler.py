@@ -16,6 +16,7 @@ from opweave.compiler.codegen.lines import (
 from opweave.compiler.codegen.needs import Needs
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import carried
+from opweave.compiler.codegen.short_numbers import cheaper
 from opweave.compiler.codegen.signature import KernelSignature
 from opweave.compiler.codegen.vectorised import chosen_by, wide_truths
 from opweave.compiler.ir.graph import Node
@@ -72,6 +73,11 @@ class Assembler(KernelSignature):
         by = chosen_by(node, self.row_level) if is_plain else ""
         if by:
             text = f"{by}({', '.join(operands)})"
+            lines[-1] = self._origin(node).value(phase, results[0], text, lines[-1].opcode)
+        function = "" if self.device.is_host else cheaper(self, node)
+        if function:
+            text = f"{function}({', '.join(operands)})"
+            text = f"{node.result.dtype.round}({text})" if node.result.dtype.round else text
             lines[-1] = self._origin(node).value(phase, results[0], text, lines[-1].opcode)
         return lines
 

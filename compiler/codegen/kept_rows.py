@@ -1,7 +1,8 @@
 """Values of a row that several passes need, and that take long to compute, are kept by the first.
 
 On the host a row of some thousand values lies in the first cache, from where it is read in a
-fraction of the time that an exponential takes.  The bits are those of the value either way.
+fraction of the time that an exponential takes.  On a GPU it lies in registers.  The bits are those
+of the value either way.
 """
 
 from __future__ import annotations
@@ -15,28 +16,34 @@ from opweave.opcodes.tokens import tokens
 
 # Bytes of all that a row keeps: of a first cache of 32 KiB what operands leave.
 MOST_BYTES = 16384
+# Registers of a thread for them.
+MOST_REGISTERS = 64
 
 
 def keeping(
-    passes: Sequence[Pass], worth_keeping: Callable[[Line], DType | None], elements: int
+    passes: Sequence[Pass],
+    worth_keeping: Callable[[Line], DType | None],
+    elements: int,
+    most_bytes: int,
 ) -> list[Pass]:
     """The passes, of which later ones read what an earlier one has kept.
 
     Args:
         worth_keeping: the dtype of a line's result, None if it is quick to compute.
-        elements: as many as a row may have.
+        elements: as many as a row may have, or a thread of it.
+        most_bytes: for all that is kept of them.
     """
     made: list[Pass] = []
     computed: dict[str, tuple[int, Line]] = {}
     kept: dict[str, Keep] = {}
-    left = MOST_BYTES // elements
+    left = most_bytes // elements
     for number, step in enumerate(passes):
         lines = []
         for line in step.lines:
             first, earlier = computed.setdefault(line.text, (number, line))
             dtype = worth_keeping(line) if first < number and len(line.results) == 1 else None
-            if dtype is not None and line.text not in kept and dtype.itemsize <= left:
-                left -= dtype.itemsize
+            if dtype is not None and line.text not in kept and dtype.register_bytes <= left:
+                left -= dtype.register_bytes
                 name = earlier.results[0]
                 kept[line.text] = Keep(name, name, dtype, elements)
                 made[first] = replace(made[first], keeps=(*made[first].keeps, kept[line.text]))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from opweave.compiler.codegen.lines import Table
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.registers import Registers
+from opweave.compiler.codegen.short_numbers import Range, ranges
 from opweave.compiler.codegen.vectorised import keeps_before
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Symbol, Value
@@ -18,6 +19,7 @@ from opweave.compiler.kernels.kernel_parts import OperandLoad, Param
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Stride
+from opweave.opcodes.cached import cached_property
 
 # Operators that shift the places of a run, and how.
 SHIFTS = {"add": "+", "subtract": "-"}
@@ -39,6 +41,11 @@ class TableReads(Registers):
                 if self._is_row_level(node) and not node.is_scan and node.result.id not in stored:
                     self.row_level.add(node.result.id)
 
+    @cached_property
+    def ranges(self) -> dict[int, Range]:
+        """By its id what a float lies between."""
+        return ranges(self.nodes)
+
     def _keeps_some(self) -> bool:
         """Whether a host's map takes elements of its results as they were, maybe in whole rows."""
         nodes = (self.makers.get(v.id) for v in self.group.outputs)
@@ -49,9 +56,9 @@ class TableReads(Registers):
     def _is_row_level(self, node: Node) -> bool:
         if node.is_coordinate:
             return self.places[node.result.id].kind == "splat"
-        return bool(node.pointwise) and all(map(self._along_row, node.pointwise))
+        return bool(node.pointwise) and all(map(self.along_row, node.pointwise))
 
-    def _along_row(self, operand: Operand) -> bool:
+    def along_row(self, operand: Operand) -> bool:
         """True for what is the same along a row."""
         if isinstance(operand, Scalar) or operand.id in self.row_level:
             return True
@@ -85,7 +92,7 @@ class TableReads(Registers):
         if not node.tables:
             return self._picked(node)
         places = node.operands[node.operator.tables :]
-        runs = [d for d, place in enumerate(places) if not self._along_row(place)]
+        runs = [d for d, place in enumerate(places) if not self.along_row(place)]
         start = self._run(places[runs[0]]) if len(runs) == 1 else None
         if start is None:
             return None

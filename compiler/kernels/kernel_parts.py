@@ -108,6 +108,11 @@ class OperandLoad(Addressed):
         return f"{self.register.removesuffix('_v')}_row"
 
     @property
+    def ahead(self) -> str:
+        """The registers of chunks that are loaded before the first of them is taken."""
+        return f"{self.register.removesuffix('_v')}_next"
+
+    @property
     def reader(self) -> str:
         """The function that reads a chunk of a row; an array may be read in several ways."""
         return f"{self.register.removesuffix('_v')}_load"

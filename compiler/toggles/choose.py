@@ -222,6 +222,12 @@ def _check_row(chosen: Mapping[str, int], facts: Facts) -> None:
     _check_threads(threads, "THREADS_PER_ROW ROWS_PER_BLOCK", chosen, facts)
 
 
+def _check_held_row(chosen: Mapping[str, int], facts: Facts) -> None:
+    _check_row(chosen, facts)
+    if chosen["USE_REGISTER_ROW"] and chosen["CHUNKS"] > chosen["ROW_CHUNKS"]:
+        _refuse("CHUNKS ROW_CHUNKS", chosen, "a thread has no more chunks than it holds")
+
+
 def _check_outer(chosen: Mapping[str, int], facts: Facts) -> None:
     _check_threads(
         chosen["THREADS_PER_ROW"] * chosen["ACROSS"], "THREADS_PER_ROW ACROSS", chosen, facts
@@ -260,7 +266,7 @@ def _check_product_rows(chosen: Mapping[str, int], facts: Facts) -> None:
 TOGETHER: dict[str, Callable[[Mapping[str, int], Facts], None]] = {
     "map": _check_map,
     "pixel": _check_map,
-    "row": _check_row,
+    "row": _check_held_row,
     "outer": _check_outer,
     "scan": _check_row,
     "tile": _check_tile,

@@ -92,6 +92,7 @@ class Facts:
         long_offsets: an offset exceeds 31 bits.
         plan: the accumulation plan, for reductions.
         row_chunks: chunks of one thread that cover the longest row of the class.
+        fills: the row takes all of them to their last element.
         product: further facts of a product.
         staged: bytes of one element of each operand that is staged in shared memory.
         joined: bytes of one running value of each reduction or scan.
@@ -117,6 +118,7 @@ class Facts:
     long_offsets: bool
     plan: Plan | None = None
     row_chunks: int = 1
+    fills: bool = False
     product: ProductFacts | None = None
     staged: tuple[int, ...] = ()
     joined: tuple[int, ...] = ()

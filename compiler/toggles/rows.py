@@ -72,10 +72,15 @@ def _chunks(facts: Facts) -> int:
 
 
 def _chunks_of_part(facts: Facts) -> int:
-    """Accesses in flight of a thread that shares a long row."""
+    """Accesses in flight of a thread that shares a row."""
     if facts.device.is_host or facts.slots > SLOTS_PER_BYTE * facts.moved:
         return 1
     return min(MOST_CHUNKS, _power_below(MOST_HELD // (facts.held * _plan(facts).lanes)))
+
+
+def _chunks_of_row(facts: Facts) -> int:
+    """Likewise of one that may hold the row besides: elements of 8 bytes leave it no registers."""
+    return 1 if facts.itemsize > 4 else min(_chunks_of_part(facts), facts.row_chunks)
 
 
 def _power_below(number: int) -> int:
@@ -161,7 +166,10 @@ IN_REGISTERS = (
         lambda f: f.row_chunks if f.row_chunks <= _most_chunks(f) else 1, _covers_row,
     ),
 )  # fmt: skip
-ROW = (ROWS_PER_BLOCK, *IN_REGISTERS)
+ROW = (
+    ROWS_PER_BLOCK, *IN_REGISTERS,
+    power("CHUNKS", OF_CHUNKS, _chunks_of_row),
+)  # fmt: skip
 COLUMNS = (
     power("COLUMNS", "neighbouring columns that a block goes down together", lambda f: f.columns),
 )

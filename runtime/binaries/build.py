@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from opweave.compiler.codegen.structural_texts import texts_of
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.structural_texts import texts_of
 from opweave.opcodes.errors import CompileError
 from opweave.runtime.binaries import hostcc, nvrtc
 from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key_of

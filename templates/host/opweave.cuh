@@ -4,6 +4,8 @@
 #include "simt.cuh"
 #include "hints.cuh"
 #define OW_UNROLL
+#define OW_WINS(x, y, LOSES) (y LOSES##= x || x != x)
+#define OW_BYTE(x) ((int64)(x))
 #define OW_COUNT_BITS(x) __builtin_popcountll(x)
 #define OW_UNROLL_CHANNELS _Pragma("GCC unroll 4")  // so that the loop over pixels vectorises
 #define OW_EACH_BETWEEN(l, begin, end, N) for (int l = begin; l < end; ++l)
@@ -40,6 +42,11 @@ OW_INLINE double minus(double x) {
 #include "math.cuh"
 #include "integers.cuh"
 
+OW_INLINE float short_quotient(float x, float y) { return x / y; }
+OW_INLINE float whole_quotient(float x, float y) { return x / y; }
+
+template <int BYTES> struct Word { struct type { char bytes[BYTES]; }; };
+template <int WORDS, class W, class S> OW_INLINE void read_words(W (&words)[WORDS], const S* p);
 template <int N, class R, class S> OW_INLINE void load_vector(R (&r)[N], const S* p);
 template <int N, class R, class S> OW_INLINE void store_vector(S* p, const R (&r)[N]);
 template <class How, int EACH, int N, class R, class S> OW_INLINE void load_words(R (&r)[N], const S* p);
@@ -100,6 +107,13 @@ template <int N> OW_INLINE void copies_done() {}
 #endif
 
 // Wide accesses mean narrow ones here, but must be aligned as a GPU asks.
+template <int WORDS, class W, class S> OW_INLINE void read_words(W (&words)[WORDS], const S* p) {
+    ow_check_aligned(p, sizeof(W), __LINE__);
+    for (int at = 0; at < (int)sizeof(words); at += sizeof(S)) {
+        const S element = *p++;
+        OW_COPY((char*)words + at, &element, sizeof(S));
+    }
+}
 template <class How, int EACH, int N, class R, class S> OW_INLINE void load_words(R (&r)[N], const S* p) {
     ow_check_aligned(p, EACH, __LINE__);
     for (int l = 0; l < N; ++l) r[l] = load(p + l);

@@ -19,29 +19,28 @@ julia_map_c64(
     // index: each thread takes chunks of consecutive elements, a block apart
     const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
-    // load: all chunks before the first use; the guard is cols - j0
-    complex64 z_v[CHUNKS][VECTOR];
+    // load: all chunks before the first use; the guard is cols - j0, where one is not whole
+    Chunk<complex64, VECTOR> z_v[CHUNKS];
+    const auto load_chunks = [&](const auto whole) {
+#pragma unroll
+        for (int c = 0; c < CHUNKS; ++c) {
+            const index_t j0 = first + c * (BLOCK * VECTOR), edge = whole ? j0 + VECTOR : cols;
+            load_chunk(z_v[c], z + j0, edge - j0);
+        }
+    };
+    if (first + ((CHUNKS - 1) * BLOCK + 1) * VECTOR <= cols) load_chunks(Constant<1>());
+    else load_chunks(Constant<0>());
+
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + c * (BLOCK * VECTOR);
-        load_chunk(z_v[c], z + j0, cols - j0);
-    }
-
-    complex64 out_v[CHUNKS][VECTOR];
-#pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
+        complex64 out_v[VECTOR];
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
             const complex64 v0 = z_v[c][l] * z_v[c][l];  // multiply: c64[n0], line 2
             const complex64 v1 = v0 - complex64{0.4f, (-0.6f)};  // subtract: c64[n0], line 2
-            out_v[c][l] = v1;
+            out_v[l] = v1;
         }
-    }
-
-    // store
-#pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
-        store_chunk(out + j0, out_v[c], cols - j0);
+        store_chunk(out + j0, out_v, cols - j0);
     }
 }

@@ -13,6 +13,8 @@
 #define ROWS_PER_BLOCK    4    // rows of one block
 #define USE_REGISTER_ROW  1    // the row stays in registers between passes
 #define ROW_CHUNKS        8    // chunks of a row that one thread may hold; its loops unroll by them
+#define CHUNKS            4    // accesses of one thread, all issued before the first use
+#define WHOLE_CHUNKS      USE_VECTOR_IO  // no row ends inside of a chunk
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
@@ -39,13 +41,14 @@ layer_norm_row_f16(
     // guard: threads beyond the last row see no columns, but stay for barriers and shuffles
     const index_t width = active ? cols : 0;
 
-    // load: a chunk of the row
-    const auto x_load = [&](float (&x_v)[LANES], const index_t j0) {
-        load_chunk(x_v, x + row * cols + j0, width - j0);
+    // load: a chunk of x
+    const auto x_load = [&](auto& x_v, const index_t j0) {
+        const index_t edge = row_end(j0, width);
+        load_chunk(x_v, x + row * cols + j0, edge - j0);
     };
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
-    float x_row[ROW_CHUNKS][LANES];
+    Chunk<float16, LANES> x_row[ROW_CHUNKS];
     hold_row(x_row, lane, x_load);
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
@@ -59,15 +62,19 @@ layer_norm_row_f16(
         sum0_acc[l] = 0;
     }
 #pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        float x_v[LANES];
-        read_chunk(x_v, x_row, c, j0);
+    for (index_t c0 = 0; c0 < chunks; c0 += CHUNKS) {
+        Chunk<float16, LANES> x_next[CHUNKS];
+        read_chunks(x_next, x_row, c0, lane);
 #pragma unroll
-        for (int l = 0; l < LANES; ++l) {
-            const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
-            if (j0 + l < width) {
-                sum0_acc[l] = sum0_acc[l] + v0;  // sum: f32[n0, 1], line 2
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            const auto& x_v = x_next[k];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
+                if (in_row(j0, l, edge)) {
+                    sum0_acc[l] = sum0_acc[l] + v0;  // sum: f32[n0, 1], line 2
+                }
             }
         }
     }
@@ -82,17 +89,21 @@ layer_norm_row_f16(
         sum1_acc[l] = 0;
     }
 #pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        float x_v[LANES];
-        read_chunk(x_v, x_row, c, j0);
+    for (index_t c0 = 0; c0 < chunks; c0 += CHUNKS) {
+        Chunk<float16, LANES> x_next[CHUNKS];
+        read_chunks(x_next, x_row, c0, lane);
 #pragma unroll
-        for (int l = 0; l < LANES; ++l) {
-            const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
-            const float v4 = v0 - v2;  // subtract: f32[n0, n1], line 3
-            const float v5 = v4 * v4;  // multiply: f32[n0, n1], line 3
-            if (j0 + l < width) {
-                sum1_acc[l] = sum1_acc[l] + v5;  // sum: f32[n0, 1], line 3
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            const auto& x_v = x_next[k];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
+                const float v4 = v0 - v2;  // subtract: f32[n0, n1], line 3
+                const float v5 = v4 * v4;  // multiply: f32[n0, n1], line 3
+                if (in_row(j0, l, edge)) {
+                    sum1_acc[l] = sum1_acc[l] + v5;  // sum: f32[n0, 1], line 3
+                }
             }
         }
     }
@@ -102,25 +113,43 @@ layer_norm_row_f16(
     const float v9 = round_f16(v8 + 1.001358e-05f);  // add: f16[n0, 1], line 4
     const float v10 = round_f16(sqrt(v9));  // sqrt: f16[n0, 1], line 4
 
+    // load: a chunk of w
+    const auto w_load = [&](auto& w_v, const index_t j0) {
+        const index_t edge = row_end(j0, width);
+        load_chunk(w_v, w + j0, edge - j0);
+    };
+
+    // load: a chunk of b
+    const auto b_load = [&](auto& b_v, const index_t j0) {
+        const index_t edge = row_end(j0, width);
+        load_chunk(b_v, b + j0, edge - j0);
+    };
+
     // pass 2: store out
 #pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        float x_v[LANES];
-        read_chunk(x_v, x_row, c, j0);
-        float w_v[LANES];
-        load_chunk(w_v, w + j0, width - j0);
-        float b_v[LANES];
-        load_chunk(b_v, b + j0, width - j0);
-        float out_v[LANES];
+    for (index_t c0 = 0; c0 < chunks; c0 += CHUNKS) {
+        Chunk<float16, LANES> x_next[CHUNKS];
+        read_chunks(x_next, x_row, c0, lane);
+        Chunk<float16, LANES> w_next[CHUNKS];
+        read_chunks(w_next, w_load, c0, lane);
+        Chunk<float16, LANES> b_next[CHUNKS];
+        read_chunks(b_next, b_load, c0, lane);
 #pragma unroll
-        for (int l = 0; l < LANES; ++l) {
-            const float v11 = round_f16(x_v[l] - v3);  // subtract: f16[n0, n1], line 4
-            const float v12 = round_f16(v11 / v10);  // divide: f16[n0, n1], line 4
-            const float v13 = round_f16(v12 * w_v[l]);  // multiply: f16[n0, n1], line 4
-            const float v14 = round_f16(v13 + b_v[l]);  // add: f16[n0, n1], line 4
-            out_v[l] = v14;
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            const auto& x_v = x_next[k];
+            const auto& w_v = w_next[k];
+            const auto& b_v = b_next[k];
+            float out_v[LANES];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const float v11 = round_f16(x_v[l] - v3);  // subtract: f16[n0, n1], line 4
+                const float v12 = round_f16(short_quotient(v11, v10));  // divide: f16[n0, n1], line 4
+                const float v13 = round_f16(v12 * w_v[l]);  // multiply: f16[n0, n1], line 4
+                const float v14 = round_f16(v13 + b_v[l]);  // add: f16[n0, n1], line 4
+                out_v[l] = v14;
+            }
+            store_chunk(out + row * cols + j0, out_v, edge - j0);
         }
-        store_chunk(out + row * cols + j0, out_v, width - j0);
     }
 }

@@ -24,38 +24,37 @@ outer_sum_map_f32(
     // index: each thread takes chunks of consecutive elements, a block apart
     const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
-    // load: all chunks before the first use; the guard is cols - j0
+    // load: all chunks before the first use; the guard is cols - j0, where one is not whole
     float x_v[CHUNKS][VECTOR];
     float y_v[CHUNKS][VECTOR];
+    const auto load_chunks = [&](const auto whole) {
+#pragma unroll
+        for (int c = 0; c < CHUNKS; ++c) {
+            const index_t j0 = first + c * (BLOCK * VECTOR), edge = whole ? j0 + VECTOR : cols;
+#pragma unroll
+            for (int l = 0; l < VECTOR; ++l) {
+                const index_t j = j0 + l;
+                x_v[c][l] = j < edge ? load(x + (j / n2 / n4) * x_s0 + j % n2) : 0;
+            }
+#pragma unroll
+            for (int l = 0; l < VECTOR; ++l) {
+                const index_t j = j0 + l;
+                y_v[c][l] = j < edge ? load(y + (j / n2 % n4) * y_s1 + j % n2) : 0;
+            }
+        }
+    };
+    if (first + ((CHUNKS - 1) * BLOCK + 1) * VECTOR <= cols) load_chunks(Constant<1>());
+    else load_chunks(Constant<0>());
+
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + c * (BLOCK * VECTOR);
-#pragma unroll
-        for (int l = 0; l < VECTOR; ++l) {
-            const index_t j = j0 + l;
-            x_v[c][l] = j < cols ? load(x + (j / n2 / n4) * x_s0 + j % n2) : 0;
-        }
-#pragma unroll
-        for (int l = 0; l < VECTOR; ++l) {
-            const index_t j = j0 + l;
-            y_v[c][l] = j < cols ? load(y + (j / n2 % n4) * y_s1 + j % n2) : 0;
-        }
-    }
-
-    float out_v[CHUNKS][VECTOR];
-#pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
+        float out_v[VECTOR];
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
             const float v0 = x_v[c][l] + y_v[c][l];  // add: f32[n0, n4, n2], line 2
-            out_v[c][l] = v0;
+            out_v[l] = v0;
         }
-    }
-
-    // store
-#pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
-        store_chunk(out + j0, out_v[c], cols - j0);
+        store_chunk(out + j0, out_v, cols - j0);
     }
 }

@@ -21,36 +21,35 @@ image_bias_map_f32(
     // index: each thread takes chunks of consecutive elements, a block apart
     const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
-    // load: all chunks before the first use; the guard is cols - j0
-    float img_v[CHUNKS][VECTOR];
+    // load: all chunks before the first use; the guard is cols - j0, where one is not whole
+    Chunk<float, VECTOR> img_v[CHUNKS];
     float b_v[CHUNKS][VECTOR];
+    const auto load_chunks = [&](const auto whole) {
+#pragma unroll
+        for (int c = 0; c < CHUNKS; ++c) {
+            const index_t j0 = first + c * (BLOCK * VECTOR), edge = whole ? j0 + VECTOR : cols;
+            load_chunk(img_v[c], img + j0, edge - j0);
+#pragma unroll
+            for (int l = 0; l < VECTOR; ++l) {
+                const index_t j = j0 + l;
+                b_v[c][l] = j < edge ? load(b + j % n2) : 0;
+            }
+        }
+    };
+    if (first + ((CHUNKS - 1) * BLOCK + 1) * VECTOR <= cols) load_chunks(Constant<1>());
+    else load_chunks(Constant<0>());
+
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + c * (BLOCK * VECTOR);
-        load_chunk(img_v[c], img + j0, cols - j0);
-#pragma unroll
-        for (int l = 0; l < VECTOR; ++l) {
-            const index_t j = j0 + l;
-            b_v[c][l] = j < cols ? load(b + j % n2) : 0;
-        }
-    }
-
-    float out_v[CHUNKS][VECTOR];
-#pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
+        float out_v[VECTOR];
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
             const float v0 = img_v[c][l] * 1.1f;  // multiply: f32[n0, n1, n2], line 2
             const float v1 = v0 + b_v[c][l];  // add: f32[n0, n1, n2], line 2
             const float v2 = min_nan(max_nan(v1, 0.0f), 255.0f);  // clip: f32[n0, n1, n2], line 2
-            out_v[c][l] = v2;
+            out_v[l] = v2;
         }
-    }
-
-    // store
-#pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
-        store_chunk(out + j0, out_v[c], cols - j0);
+        store_chunk(out + j0, out_v, cols - j0);
     }
 }

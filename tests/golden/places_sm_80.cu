@@ -30,18 +30,22 @@ laplacian_map_f32(
     // index: each thread takes chunks of consecutive elements, a block apart
     const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
-    // load: all chunks before the first use; the guard is cols - j0
-    float x_v[CHUNKS][VECTOR];
+    // load: all chunks before the first use; the guard is cols - j0, where one is not whole
+    Chunk<float, VECTOR> x_v[CHUNKS];
+    const auto load_chunks = [&](const auto whole) {
 #pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
-        load_chunk(x_v[c], x + j0, cols - j0);
-    }
+        for (int c = 0; c < CHUNKS; ++c) {
+            const index_t j0 = first + c * (BLOCK * VECTOR), edge = whole ? j0 + VECTOR : cols;
+            load_chunk(x_v[c], x + j0, edge - j0);
+        }
+    };
+    if (first + ((CHUNKS - 1) * BLOCK + 1) * VECTOR <= cols) load_chunks(Constant<1>());
+    else load_chunks(Constant<0>());
 
-    float out_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + c * (BLOCK * VECTOR);
+        float out_v[VECTOR];
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
@@ -74,14 +78,8 @@ laplacian_map_f32(
             const float v26 = v19 + v25;  // add: f32[n0, n1], line 2
             const float v27 = 4.0f * x_v[c][l];  // multiply: f32[n0, n1], line 3
             const float v28 = v26 - v27;  // subtract: f32[n0, n1], line 3
-            out_v[c][l] = v28;
+            out_v[l] = v28;
         }
-    }
-
-    // store
-#pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
-        store_chunk(out + j0, out_v[c], cols - j0);
+        store_chunk(out + j0, out_v, cols - j0);
     }
 }

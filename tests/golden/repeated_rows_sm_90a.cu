@@ -12,6 +12,7 @@
 #define ROWS_PER_BLOCK    4    // rows of one block
 #define USE_REGISTER_ROW  1    // the row stays in registers between passes
 #define ROW_CHUNKS        8    // chunks of a row that one thread may hold; its loops unroll by them
+#define CHUNKS            4    // accesses of one thread, all issued before the first use
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)

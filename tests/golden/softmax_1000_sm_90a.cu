@@ -12,6 +12,8 @@
 #define ROWS_PER_BLOCK    4    // rows of one block
 #define USE_REGISTER_ROW  1    // the row stays in registers between passes
 #define ROW_CHUNKS        8    // chunks of a row that one thread may hold; its loops unroll by them
+#define CHUNKS            4    // accesses of one thread, all issued before the first use
+#define WHOLE_CHUNKS      USE_VECTOR_IO  // no row ends inside of a chunk
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
@@ -39,18 +41,20 @@ softmax_row_f32(
     // guard: threads beyond the last row see no columns, but stay for barriers and shuffles
     const index_t width = active ? cols : 0;
 
-    // load: a chunk of the row
-    const auto x_load = [&](float (&x_v)[LANES], const index_t j0) {
-        load_chunk(x_v, x + row * cols + j0, width - j0);
+    // load: a chunk of x
+    const auto x_load = [&](auto& x_v, const index_t j0) {
+        const index_t edge = row_end(j0, width);
+        load_chunk(x_v, x + row * cols + j0, edge - j0);
     };
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
-    float x_row[ROW_CHUNKS][LANES];
+    Chunk<float, LANES> x_row[ROW_CHUNKS];
     hold_row(x_row, lane, x_load);
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
     const auto& x_row = x_load;  // each pass reads it again
 #endif
+    float v2_kept[ROW_CHUNKS][LANES];  // it takes long to compute
 
     // pass 0: max
     float max0_acc[LANES];
@@ -59,14 +63,18 @@ softmax_row_f32(
         max0_acc[l] = -infinity<float>();
     }
 #pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        float x_v[LANES];
-        read_chunk(x_v, x_row, c, j0);
+    for (index_t c0 = 0; c0 < chunks; c0 += CHUNKS) {
+        Chunk<float, LANES> x_next[CHUNKS];
+        read_chunks(x_next, x_row, c0, lane);
 #pragma unroll
-        for (int l = 0; l < LANES; ++l) {
-            if (j0 + l < width) {
-                max0_acc[l] = max_nan(max0_acc[l], x_v[l]);  // max: f32[n0, 1], line 2
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            const auto& x_v = x_next[k];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                if (in_row(j0, l, edge)) {
+                    max0_acc[l] = max_nan(max0_acc[l], x_v[l]);  // max: f32[n0, 1], line 2
+                }
             }
         }
     }
@@ -79,16 +87,21 @@ softmax_row_f32(
         sum0_acc[l] = 0;
     }
 #pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        float x_v[LANES];
-        read_chunk(x_v, x_row, c, j0);
+    for (index_t c0 = 0; c0 < chunks; c0 += CHUNKS) {
+        Chunk<float, LANES> x_next[CHUNKS];
+        read_chunks(x_next, x_row, c0, lane);
 #pragma unroll
-        for (int l = 0; l < LANES; ++l) {
-            const float v1 = x_v[l] - max0;  // subtract: f32[n0, n1], line 2
-            const float v2 = exp(v1);  // exp: f32[n0, n1], line 2
-            if (j0 + l < width) {
-                sum0_acc[l] = sum0_acc[l] + v2;  // sum: f32[n0, 1], line 3
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            const auto& x_v = x_next[k];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const float v1 = x_v[l] - max0;  // subtract: f32[n0, n1], line 2
+                const float v2 = exp(v1);  // exp: f32[n0, n1], line 2
+                if (in_row(j0, l, edge)) {
+                    sum0_acc[l] = sum0_acc[l] + v2;  // sum: f32[n0, 1], line 3
+                }
+                v2_kept[c][l] = v2;
             }
         }
     }
@@ -96,18 +109,18 @@ softmax_row_f32(
 
     // pass 2: store out
 #pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        float x_v[LANES];
-        read_chunk(x_v, x_row, c, j0);
-        float out_v[LANES];
+    for (index_t c0 = 0; c0 < chunks; c0 += CHUNKS) {
 #pragma unroll
-        for (int l = 0; l < LANES; ++l) {
-            const float v1 = x_v[l] - max0;  // subtract: f32[n0, n1], line 2
-            const float v2 = exp(v1);  // exp: f32[n0, n1], line 2
-            const float v4 = v2 / sum0;  // divide: f32[n0, n1], line 3
-            out_v[l] = v4;
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            float out_v[LANES];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const float v2 = v2_kept[c][l];  // exp: f32[n0, n1], line 2, kept
+                const float v4 = v2 / sum0;  // divide: f32[n0, n1], line 3
+                out_v[l] = v4;
+            }
+            store_chunk(out + row * cols + j0, out_v, edge - j0);
         }
-        store_chunk(out + row * cols + j0, out_v, width - j0);
     }
 }

@@ -12,6 +12,8 @@
 #define ROWS_PER_BLOCK    8    // rows of one block
 #define USE_REGISTER_ROW  1    // the row stays in registers between passes
 #define ROW_CHUNKS        2    // chunks of a row that one thread may hold; its loops unroll by them
+#define CHUNKS            2    // accesses of one thread, all issued before the first use
+#define WHOLE_CHUNKS      USE_VECTOR_IO  // no row ends inside of a chunk
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
@@ -48,8 +50,9 @@ picked_softmax_row_f32(
     const int64 constant0_view_v = active ? load(constant0_view + row) : 0;
     const int64 v0 = index_of(constant0_view_v, s0, here, faults, 1);  // index: i64[4, 1], line 2
 
-    // load: a chunk of the row
-    const auto window0_load = [&](float (&window0)[LANES], const index_t j0) {
+    // load: a chunk of x
+    const auto window0_load = [&](auto& window0, const index_t j0) {
+        const index_t edge = row_end(j0, width);
         load_window(window0, x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
     };
 #if USE_REGISTER_ROW
@@ -60,6 +63,7 @@ picked_softmax_row_f32(
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
     const auto& window0_row = window0_load;  // each pass reads it again
 #endif
+    float v3_kept[ROW_CHUNKS][LANES];  // it takes long to compute
 
     // pass 0: max
     float max0_acc[LANES];
@@ -68,14 +72,18 @@ picked_softmax_row_f32(
         max0_acc[l] = -infinity<float>();
     }
 #pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        float window0[LANES];
-        read_chunk(window0, window0_row, c, j0);
+    for (index_t c0 = 0; c0 < chunks; c0 += CHUNKS) {
+        float window0_next[CHUNKS][LANES];
+        read_chunks(window0_next, window0_row, c0, lane);
 #pragma unroll
-        for (int l = 0; l < LANES; ++l) {
-            if (j0 + l < width) {
-                max0_acc[l] = max_nan(max0_acc[l], window0[l]);  // max: f32[4, 1]
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            const auto& window0 = window0_next[k];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                if (in_row(j0, l, edge)) {
+                    max0_acc[l] = max_nan(max0_acc[l], window0[l]);  // max: f32[4, 1]
+                }
             }
         }
     }
@@ -88,16 +96,21 @@ picked_softmax_row_f32(
         sum0_acc[l] = 0;
     }
 #pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        float window0[LANES];
-        read_chunk(window0, window0_row, c, j0);
+    for (index_t c0 = 0; c0 < chunks; c0 += CHUNKS) {
+        float window0_next[CHUNKS][LANES];
+        read_chunks(window0_next, window0_row, c0, lane);
 #pragma unroll
-        for (int l = 0; l < LANES; ++l) {
-            const float v2 = window0[l] - max0;  // subtract: f32[4, n1]
-            const float v3 = exp(v2);  // exp: f32[4, n1]
-            if (j0 + l < width) {
-                sum0_acc[l] = sum0_acc[l] + v3;  // sum: f32[4, 1]
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            const auto& window0 = window0_next[k];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const float v2 = window0[l] - max0;  // subtract: f32[4, n1]
+                const float v3 = exp(v2);  // exp: f32[4, n1]
+                if (in_row(j0, l, edge)) {
+                    sum0_acc[l] = sum0_acc[l] + v3;  // sum: f32[4, 1]
+                }
+                v3_kept[c][l] = v3;
             }
         }
     }
@@ -105,18 +118,18 @@ picked_softmax_row_f32(
 
     // pass 2: store out
 #pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        float window0[LANES];
-        read_chunk(window0, window0_row, c, j0);
-        float out_v[LANES];
+    for (index_t c0 = 0; c0 < chunks; c0 += CHUNKS) {
 #pragma unroll
-        for (int l = 0; l < LANES; ++l) {
-            const float v2 = window0[l] - max0;  // subtract: f32[4, n1]
-            const float v3 = exp(v2);  // exp: f32[4, n1]
-            const float v5 = v3 / sum0;  // divide: f32[4, n1]
-            out_v[l] = v5;
+        for (int k = 0; k < CHUNKS; ++k) {
+            const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            float out_v[LANES];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const float v3 = v3_kept[c][l];  // exp: f32[4, n1], kept
+                const float v5 = v3 / sum0;  // divide: f32[4, n1]
+                out_v[l] = v5;
+            }
+            store_chunk(out + row * cols + j0, out_v, edge - j0);
         }
-        store_chunk(out + row * cols + j0, out_v, width - j0);
     }
 }

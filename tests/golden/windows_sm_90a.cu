@@ -41,30 +41,34 @@ laplacian_map_f32(
     const int v7 = wrap_add(v5, s1);  // add: i32[n0, 1], line 2
     const int v8 = v6 ? v7 : v5;  // where: i32[n0, 1], line 2
 
-    // load: all chunks before the first use; the guard is cols - j0
-    float x_v[CHUNKS][VECTOR];
+    // load: all chunks before the first use; the guard is cols - j0, where one is not whole
+    Chunk<float, VECTOR> x_v[CHUNKS];
     float window5[CHUNKS][VECTOR];
     float window4[CHUNKS][VECTOR];
     float window3[CHUNKS][VECTOR];
     float window2[CHUNKS][VECTOR];
     float window1[CHUNKS][VECTOR];
     float window0[CHUNKS][VECTOR];
+    const auto load_chunks = [&](const auto whole) {
 #pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
-        load_chunk(x_v[c], x + row * cols + j0, cols - j0);
-        load_window(window5[c], x + (index_t)v4 * x_s0, 1, is_inside(v4, n0) ? n1 : 0, j0);
-        load_window(window4[c], x + (index_t)v8 * x_s0, 1, is_inside(v8, n0) ? n1 : 0, j0);
-        load_window(window3[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s5 + s4);
-        load_window(window2[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s5);
-        load_window(window1[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s3 + s4);
-        load_window(window0[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s3);
-    }
+        for (int c = 0; c < CHUNKS; ++c) {
+            const index_t j0 = first + c * (BLOCK * VECTOR), edge = whole ? j0 + VECTOR : cols;
+            load_chunk(x_v[c], x + row * cols + j0, edge - j0);
+            load_window(window5[c], x + (index_t)v4 * x_s0, 1, is_inside(v4, n0) ? n1 : 0, j0);
+            load_window(window4[c], x + (index_t)v8 * x_s0, 1, is_inside(v8, n0) ? n1 : 0, j0);
+            load_window(window3[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s5 + s4);
+            load_window(window2[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s5);
+            load_window(window1[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s3 + s4);
+            load_window(window0[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s3);
+        }
+    };
+    if (first + ((CHUNKS - 1) * BLOCK + 1) * VECTOR <= cols) load_chunks(Constant<1>());
+    else load_chunks(Constant<0>());
 
-    float out_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + c * (BLOCK * VECTOR);
+        float out_v[VECTOR];
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
@@ -80,14 +84,8 @@ laplacian_map_f32(
             const float v18 = v14 + v17;  // add: f32[n0, n1], line 2
             const float v19 = 4.0f * x_v[c][l];  // multiply: f32[n0, n1], line 3
             const float v20 = v18 - v19;  // subtract: f32[n0, n1], line 3
-            out_v[c][l] = v20;
+            out_v[l] = v20;
         }
-    }
-
-    // store
-#pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
-        store_chunk(out + row * cols + j0, out_v[c], cols - j0);
+        store_chunk(out + row * cols + j0, out_v, cols - j0);
     }
 }

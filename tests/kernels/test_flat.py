@@ -83,8 +83,8 @@ X = aligned(np.random.default_rng(0).random((8, 64), dtype=np.float32))
 def test_softmax_is_short():
     (kernel,) = ow.fuse(ow.softmax).lower(np.ones((7, 1000), np.float32), target="sm_90a").kernels
 
-    assert len(kernel.source.rstrip("\n").split("\n")) <= 120
-    assert len(kernel.flat.rstrip("\n").split("\n")) <= 110
+    assert len(kernel.source.rstrip("\n").split("\n")) <= 130
+    assert len(kernel.flat.rstrip("\n").split("\n")) <= 115
 
 
 @pytest.mark.parametrize(("columns", "target"), [(20000, "sm_80"), (1000, "host")])
@@ -102,8 +102,8 @@ def test_kernels_of_op_code_lists_and_of_own_operators_have_one():
     own = ow.fuse(lambda x: ow.cuda("if (x > 0) return x; return 2 * x;", x, numpy=lambda x: x))
     (kernel,) = own.lower(X, target="sm_80").kernels
 
-    assert "CHUNKS][" in listed.source
-    assert "CHUNKS][" not in listed.flat
+    assert "x_v[CHUNKS]" in listed.source
+    assert "CHUNKS]" not in listed.flat
     assert "if (x > 0) return x;" in kernel.flat
 
 

@@ -33,7 +33,8 @@ CASES = [
     (two, 1000, "host", 2, 2),
     (plain, 1000, "host", 0, 0),
     (softmax, 10_000, "host", 2, 0),
-    (softmax, 1000, "sm_80", 2, 0),
+    (softmax, 1000, "sm_80", 1, 1),
+    (softmax, 20_000, "sm_80", 2, 0),
 ]
 
 
