@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench import run
-from bench.experiments import EXPERIMENTS, load
+from bench.experiments import EXPERIMENTS, MODEL, load
 from bench.measure import (
     harness,
     networks,
@@ -32,7 +32,7 @@ def test_an_experiment_has_what_the_table_needs(name):
 def test_the_experiments_are_listed(capsys):
     assert run.main(["--list"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == list(EXPERIMENTS)
+    assert [line.split()[0] for line in listed] == [*EXPERIMENTS, MODEL]
 
 
 def test_an_unknown_experiment_is_named(capsys):

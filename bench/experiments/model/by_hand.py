@@ -79,15 +79,14 @@ ESTIMATES = {
 
 
 def section(found: Mapping[str, Any]) -> str:
-    """The table of the estimates beside what the model has now; "" for another device."""
+    """The estimates beside what the model has now; "" for another device, or for other rows."""
     rows = {titled(row): row for row in found["rows"] if "refused" not in row}
-    if found["device"] != "H200" or not rows.keys() & ESTIMATES.keys():
+    if found["device"] != "H200" or not ESTIMATES.keys() <= rows.keys():
         return ""
     lines = [HEAD, "| work | by hand | model | where they differ |", "|---|---|---|---|"]
     for name, hand in ESTIMATES.items():
-        if name in rows:
-            now = rows[name]["fraction"]
-            range_ = f"{hand.least:g}" + f" to {hand.most:g}" * (hand.most > hand.least)
-            why = hand.why if hand.differs(now) else ""
-            lines.append(f"| {name} | {range_} | {now:.2f} | {why} |")
+        now = rows[name]["fraction"]
+        range_ = f"{hand.least:g}" + f" to {hand.most:g}" * (hand.most > hand.least)
+        why = hand.why if hand.differs(now) else ""
+        lines.append(f"| {name} | {range_} | {now:.2f} | {why} |")
     return "\n".join(lines) + "\n"
