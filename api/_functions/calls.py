@@ -14,6 +14,7 @@ import numpy as np
 
 from opweave._functions.arguments import Signature
 from opweave._functions.layout import Call
+from opweave._interchange.quick import Around, Other, among, viewed
 from opweave.compiler.captures.structure import Structure, packed
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.pipeline.specialise import Specialised
@@ -118,7 +119,7 @@ class Plain:
 
 
 # A prepared call, and the leaves that it takes.
-Known = tuple[Ready, Sequence[Any]]
+Known = tuple[Ready | Around, Sequence[Any]]
 # Arguments by position and by name, and a call that gets them as they are given.
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -161,6 +162,7 @@ class Calls:
         is_given = not kwargs and len(args) == signature.count
         values = args if is_given else signature.in_order(args, kwargs)
         keys: list[Any] = []
+        others: list[Other] = []
         for value in values:
             kind = type(value)
             if kind is np.ndarray:
@@ -170,8 +172,10 @@ class Calls:
                 keys.append(kind)
             elif kind is bool or kind is str:
                 keys.append((kind, value))  # as ``static_key`` has it
-            else:
+            elif not viewed(others, value, kind, keys):
                 return None
+        if others and (values := among(values, others)) is None:
+            return None
         for place in signature.selecting:
             keys[place] = argument_key(values[place], True, False)
         layout = kept.layout
@@ -182,8 +186,8 @@ class Calls:
         known = self._known.get(key := (False, structure, tuple(keys)))
         ready = known[0] if known and not known[0].asks else _serving(known or (), values)
         if ready is None:
-            return self._by_numpy(key, values, (args, kwargs), left)
-        return ready, values
+            return None if others else self._by_numpy(key, values, (args, kwargs), left)
+        return (Around(ready, others, signature) if others else ready), values
 
     def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
         """Leave all calls like this one to NumPy, if they are found quickly.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from opweave._interchange.functions import gives_arrays, takes_arrays
 from opweave._programs.interface import Arguments, FusedLike
 from opweave._programs.kernel_view import KernelView
 from opweave._programs.report import Report, bound_of, output_names, run_judged
@@ -72,6 +73,7 @@ class Program:
         return self.lowered.graph
 
     @folded
+    @gives_arrays
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run what was lowered: on the GPU, on the host, or an sm target in verify mode.
 
@@ -83,6 +85,7 @@ class Program:
         return self.run_by(self.executor(call), call)
 
     @folded
+    @gives_arrays
     def verify(self, *args: Any, schedule: int = 0, executor: str = "simt", **kwargs: Any) -> Any:
         """Run without a GPU what was lowered for one: barriers and bounds are checked.
 
@@ -154,6 +157,7 @@ class Program:
         return Program(self.fused, self.found, lowered)
 
     @folded
+    @gives_arrays
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
         call = self.arguments(args, kwargs)
@@ -161,6 +165,7 @@ class Program:
         return self._packed(run_reference(self.lowered.graph, call.arrays, call.known), call)
 
     @folded
+    @takes_arrays
     def check(
         self,
         *args: Any,
@@ -186,6 +191,7 @@ class Program:
         return checked(self.lowered, partial(run_judged, call=call, executor=runs), fast)
 
     @folded
+    @takes_arrays
     def bisect(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.bisect``."""
         from opweave._programs.bisect import bisect
@@ -193,6 +199,7 @@ class Program:
         return bisect(self, self.arguments(args, kwargs))
 
     @folded
+    @takes_arrays
     def bounds(self, *args: Any, executor: str = "host", **kwargs: Any) -> tuple[Bound, ...]:
         """Wide values and largest errors of the outputs; see ``opweave.bounds.derive``."""
         return self._bounds(self.arguments(args, kwargs), executor)
@@ -240,6 +247,7 @@ class Program:
         return program
 
     @folded
+    @takes_arrays
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.explain``."""
         from opweave._programs.explain import explain

@@ -1,0 +1,99 @@
+"""The quick way of a call with arrays of one other library: a call like it was prepared before.
+
+``Calls.quickly`` looks at every value once; here is what it asks of a value of another library.
+All that this does not know takes the way of exchange.py, which raises what there is to raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from opweave._interchange.exchange import ASKING, Exchange, Names
+from opweave._interchange.kinds import Refused, kind_of, known
+
+
+class Runs(Protocol):
+    """A prepared call."""
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Run with these leaves."""
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        """The same, with arrays for the outputs."""
+
+
+# An array of another library: its place among the values of a call, itself, and NumPy's view of it.
+Other = tuple[int, Any, Any]
+
+
+def viewed(others: list[Other], value: Any, cls: type, keys: list[Any]) -> bool:
+    """Add a value to the others of a call, and its key; False where this way does not serve."""
+    kind = known.get(cls)
+    if kind is None:
+        return False
+    label, view_of, give, _ = kind
+    if give is None:
+        return False
+    for _, other, _ in others:
+        if other is value or known[type(other)].label is not label:  # type: ignore[union-attr]
+            return False  # the same array twice is one view twice
+    try:
+        view = view_of(value)
+    except Refused:
+        return False
+    if type(view) is not np.ndarray:
+        return False
+    others.append((len(keys), value, view))
+    dtype = view.dtype
+    keys.append((dtype, type(dtype), view.shape, view.strides, view.flags.aligned))
+    return True
+
+
+def among(values: Sequence[Any], others: list[Other]) -> list[Any] | None:
+    """Values with views in the places of others; None where arrays of NumPy's are among them."""
+    found = [*values]
+    if len(others) < len(found):
+        for value in found:
+            if type(value) is np.ndarray and value.ndim:
+                return None
+    for place, _, view in others:
+        found[place] = view
+    return found
+
+
+class Around:
+    """A prepared call that gives its results back in the kind of the others."""
+
+    __slots__ = ("ready", "others", "names")
+
+    def __init__(self, ready: Runs, others: list[Other], names: Names):
+        self.ready, self.others, self.names = ready, others, names
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Run with these leaves."""
+        try:
+            found = self.ready(values)
+        except ASKING as error:
+            raise self._exchange().told_of(error) from error.__cause__
+        if type(found) is np.ndarray and found.base is None:  # a view has a base
+            like = self.others[0][1]
+            try:
+                return known[type(like)].give(found, like)  # type: ignore[misc, union-attr]
+            except Refused:
+                pass  # told below
+        return self._exchange().given_back(found)
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        """The same, with arrays for the outputs, which are of that kind, too."""
+        exchange = self._exchange()
+        exchange.take((), {"out": out})
+        return exchange.run(lambda out: self.ready.into(out, values))
+
+    def _exchange(self) -> Exchange:
+        made = Exchange(self.names)
+        for place, other, view in self.others:
+            made.hold(other, view, kind_of(type(other)), place)
+        return made
