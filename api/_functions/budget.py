@@ -10,6 +10,7 @@ from itertools import product
 from types import CodeType
 from typing import Any, NamedTuple
 
+from opweave._functions.states import levels
 from opweave.compiler.ir.expr import Expr, evaluate
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.pace import (
@@ -161,7 +162,7 @@ def warn_of_limit(name: str, error: RecompileError) -> None:
         f"{name} was {error}. Calls like this one run in parts from now on; pass what differs as "
         "an array, or as a number whose value is not asked for",
         OpweaveWarning,
-        stacklevel=7,  # the line that calls
+        stacklevel=levels(),
     )
 
 

@@ -174,7 +174,7 @@ class Calls:
                 keys.append((kind, value))  # as ``static_key`` has it
             elif not viewed(others, value, kind, keys):
                 return None
-        if others and (values := among(values, others)) is None:
+        if others and not (values := among(values, others)):
             return None
         for place in signature.selecting:
             keys[place] = argument_key(values[place], True, False)

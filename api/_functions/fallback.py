@@ -14,6 +14,7 @@ from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, WholeLines, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import NOT_WORTH, ByNumPy, LeftToNumPy, Pace, keep, text_of
+from opweave._functions.states import levels
 from opweave._loops.rolling import Loops, NotRolled
 from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
 from opweave.compiler.tracing.calling import is_of_function
@@ -296,5 +297,5 @@ class Fallback:
             keep(self._plain, told.rolled, (why, told.once, False))
         if why and not self.loops.runs(told.rolled) and self._is_news(told.once):
             text = f"{self._signature.name} runs by NumPy, not fused: {why}"
-            warnings.warn(text, OpweaveWarning, stacklevel=4)  # the line that calls
+            warnings.warn(text, OpweaveWarning, stacklevel=levels())
         return result if out is None else packed_into(out, result)

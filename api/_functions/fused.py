@@ -204,8 +204,8 @@ class Fused(LikeGiven):
             OpweaveError: it cannot be one program.
         """
         known = self._calls.quickly(args) if config.device == "host" else None
-        if known is not None and isinstance(known[0], Ready):
-            return known
+        if known is not None and isinstance(ready := known[0], Ready):
+            return ready, known[1]
         call = self.signature.bind(args, {})
         return self.ready_for(call) or self.prepare(call), call.values
 

@@ -29,11 +29,11 @@ def tell_of_errors(name: str, asked: str) -> None:
         f"{name} is compiled under np.errstate({asked}), and its kernels neither warn nor raise; "
         'opweave.config(errors="numpy") makes calls do both, as NumPy does',
         OpweaveWarning,
-        stacklevel=_levels(),
+        stacklevel=levels(),
     )
 
 
-def _levels() -> int:
+def levels() -> int:
     """How far up the caller's line is from the function that asks."""
     frame: FrameType | None = sys._getframe(1)
     levels = 1

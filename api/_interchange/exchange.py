@@ -22,7 +22,7 @@ from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten, forget
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import ArgumentError, InterchangeError
-from opweave.runtime.calls.arrays import is_cupy
+from opweave.runtime.calls.arrays import is_array, is_cupy
 
 NONE: Mapping[str, Any] = {}
 UNKNOWN: Any = object()
@@ -38,7 +38,6 @@ class Names(Protocol):
     """Names of a function and of its parameters."""
 
     name: str
-    names: tuple[str, ...]
 
     def place(self, number: int) -> str:
         """How a user writes an argument by its position."""
@@ -85,7 +84,8 @@ class Exchange:
         self._place: Any = None  # of the first array whose kind results get
         self._numpys: Any = None  # place of the first array of NumPy's
         self._views: dict[int, Any] = {}  # by the identities of the caller's arrays
-        self._given: dict[int, Any] = {}  # the caller's arrays, by the identities of views
+        self._given: dict[int, Any] = {}  # arrays of the caller's kind, by those of NumPy's
+        self._kept: list[Any] = []  # whose identities stand there
         self._seen: dict[int, Any] = {}  # containers of the caller's
         self._made: list[Any] = []  # those that take their places
         self._holders: list[Holder] = []
@@ -121,7 +121,7 @@ class Exchange:
         kind = kind_of(type(value))
         if kind is not None:
             return self._view(value, kind, place)
-        if type(value) is np.ndarray:
+        if is_array(value):
             if value.ndim and self._numpys is None:
                 self._numpys = place
         elif value is not None and type(place) is not Path and is_container(value):
@@ -195,11 +195,14 @@ class Exchange:
         if self.kind is None or self.kind.give is None:
             return value
         try:
-            return self.kind.give(value if is_cupy(value) else np.asarray(value), self.like)
+            made = self.kind.give(value if is_cupy(value) else np.asarray(value), self.like)
         except Refused as why:
             told = f"{self.names.name}: the result: expected one for {self.kind.label}, found "
             do = why.do.replace("{x}", self._path(self._place))
             raise InterchangeError(f"{told}{why.found}; pass {do}") from None
+        self._given[id(value)] = made  # where it stands again, it is the same
+        self._kept.append(value)
+        return made
 
     # Errors
 
@@ -218,9 +221,8 @@ class Exchange:
         path, first = self._path(place), self._path(self._place)
         do = self.kind.convert.replace("{x}", path)
         return InterchangeError(
-            f"{self.names.name}: argument {path}: expected {self.kind.label} as argument "
-            f"{first} is, found {found}; pass {do}, "
-            "since results get the kind of the arguments"
+            f"{self.names.name}: argument {path}: expected {self.kind.label} as argument {first} "
+            f"is, found {found}; pass {do}, since results are of the arguments' kind"
         )
 
     def told_of(self, error: Exception) -> Exception:

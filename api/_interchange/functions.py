@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from opweave._interchange.exchange import exchanged
+from opweave._interchange.exchange import Exchange, exchanged
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -17,36 +17,32 @@ class Behind:
 
     def __init__(self, first: Any):
         made = getattr(first, "fused", first)
-        signature = getattr(made, "signature", None)
-        self.names: tuple[str, ...] = getattr(signature, "names", ())
-        self.name: str = getattr(signature, "name", type(first).__name__)
-        self._signature = signature
+        self._signature = getattr(made, "signature", None)
+        self.name: str = getattr(self._signature, "name", type(first).__name__)
 
     def place(self, number: int) -> str:
         """How a user writes an argument by its position."""
-        if self._signature is None:
-            return str(number)
-        found: str = self._signature.place(number - 1)
+        found: str = str(number) if self._signature is None else self._signature.place(number - 1)
         return found
 
 
 def takes_arrays(function: Callable[P, R]) -> Callable[P, R]:
     """A function (of a fused function and its arguments) that takes arrays of other libraries."""
-
-    @wraps(function)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        found = exchanged(Behind(args[0]), args, kwargs, deep=True)
-        return function(*args, **kwargs) if found is None else found.run_plainly(function)
-
-    return wrapper
+    return _exchanging(function, Exchange.run_plainly)
 
 
 def gives_arrays(function: Callable[P, R]) -> Callable[P, R]:
     """The same, whose results are such arrays, too."""
+    return _exchanging(function, Exchange.run)
 
+
+def _exchanging(
+    function: Callable[P, R], run: Callable[[Exchange, Callable[..., Any]], Any]
+) -> Callable[P, R]:
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        found = exchanged(Behind(args[0]), args, kwargs, deep=True)
-        return function(*args, **kwargs) if found is None else found.run(function)
+        found = exchanged(Behind(args[0] if args else None), args, kwargs, deep=True)
+        result: R = function(*args, **kwargs) if found is None else run(found, function)
+        return result
 
     return wrapper

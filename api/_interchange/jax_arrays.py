@@ -20,8 +20,8 @@ def kind_of(cls: type) -> Kind:
     """The kind of a class of JAX's."""
     if cls.__name__ == "ArrayImpl":
         return Kind(LABEL, view, give, "jax.numpy.asarray({x})")
-    return refusing(LABEL, f"jax.{cls.__name__}, which has no elements to compute with",
-                    "jax.random.key_data({x})" if "Key" in cls.__name__ else "np.asarray({x})")  # fmt: skip
+    do = "jax.random.key_data({x})" if "Key" in cls.__name__ else "np.asarray({x})"
+    return refusing(LABEL, f"jax.{cls.__name__}, which has no elements to compute with", do)
 
 
 def view(array: Any) -> Any:

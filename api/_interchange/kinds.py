@@ -18,7 +18,7 @@ class Kind(NamedTuple):
 
     Attributes:
         label: what people call one.
-        view: an array of NumPy's (on a GPU, of CuPy's) on the memory of one.  It raises ``Refused``.
+        view: an array of NumPy's (on a GPU, CuPy's) on the memory of one.  It raises ``Refused``.
         give: one of this kind, like another one, that has the elements of an array of NumPy's or
             CuPy's, on the same memory where that can be; it raises ``Refused``.  None where nobody
             knows how: results stay NumPy's, and such arrays mix with others.

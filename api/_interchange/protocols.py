@@ -21,7 +21,8 @@ MEANING = ("__array_ufunc__", "__array_function__", "__opweave_apply__")
 
 def kind_of(cls: type) -> Kind | None:
     """The kind of a class, by the first protocol that it has; None where it has none."""
-    if issubclass(cls, np.ndarray | np.generic) or row_of(cls) not in ("", AS_CUPY):
+    row = row_of(cls)
+    if issubclass(cls, np.ndarray | np.generic) or row not in ("", AS_CUPY):
         return None
     if any(getattr(cls, name, None) is not None for name in MEANING):
         return None

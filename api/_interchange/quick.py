@@ -25,7 +25,7 @@ class Runs(Protocol):
         """The same, with arrays for the outputs."""
 
 
-# An array of another library: its place among the values of a call, itself, and NumPy's view of it.
+# An array of another library: its place among a call's values, itself, and NumPy's view of it.
 Other = tuple[int, Any, Any]
 
 
@@ -52,13 +52,13 @@ def viewed(others: list[Other], value: Any, cls: type, keys: list[Any]) -> bool:
     return True
 
 
-def among(values: Sequence[Any], others: list[Other]) -> list[Any] | None:
-    """Values with views in the places of others; None where arrays of NumPy's are among them."""
+def among(values: Sequence[Any], others: list[Other]) -> Sequence[Any]:
+    """Values with views in the places of others; none where arrays of NumPy's are among them."""
     found = [*values]
     if len(others) < len(found):
         for value in found:
             if type(value) is np.ndarray and value.ndim:
-                return None
+                return ()
     for place, _, view in others:
         found[place] = view
     return found
@@ -67,7 +67,7 @@ def among(values: Sequence[Any], others: list[Other]) -> list[Any] | None:
 class Around:
     """A prepared call that gives its results back in the kind of the others."""
 
-    __slots__ = ("ready", "others", "names")
+    __slots__ = ("names", "others", "ready")
 
     def __init__(self, ready: Runs, others: list[Other], names: Names):
         self.ready, self.others, self.names = ready, others, names
@@ -95,5 +95,6 @@ class Around:
     def _exchange(self) -> Exchange:
         made = Exchange(self.names)
         for place, other, view in self.others:
-            made.hold(other, view, kind_of(type(other)), place)
+            if (kind := kind_of(type(other))) is not None:
+                made.hold(other, view, kind, place)
         return made

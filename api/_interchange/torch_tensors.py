@@ -14,6 +14,7 @@ from opweave._interchange.memory import on_gpu
 
 torch: Any = sys.modules["torch"]  # who has a tensor has imported it
 LABEL = "torch.Tensor"
+PLAIN = "a torch.Tensor with its elements, from outside of what torch traces or maps over"
 # Types that torch does not hand to NumPy: which integers have the same bits, and NumPy's type.
 BITS = {
     getattr(torch, name): (integers, getattr(ml_dtypes, called))
@@ -35,11 +36,10 @@ def kind_of(cls: type) -> Kind:
     if cls in (torch.Tensor, torch.nn.Parameter):
         return Kind(LABEL, view, give, "torch.from_dlpack({x})")
     name = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
-    return refusing(
-        LABEL,
-        f"{name}, which gives a tensor a meaning of its own",
-        "{x}.as_subclass(torch.Tensor)",
-    )
+    if cls.__module__.startswith("torch."):
+        return refusing(LABEL, f"{name}, which has no elements in one memory", PLAIN)
+    found = f"{name}, which gives a tensor a meaning of its own"
+    return refusing(LABEL, found, "{x}.as_subclass(torch.Tensor)")
 
 
 # In this order: what a tensor is that torch does not hand to NumPy, and what to pass instead.
@@ -84,7 +84,8 @@ def _otherwise(tensor: Any, error: Exception) -> Any:
         return on_gpu(tensor.detach(), LABEL)
     if tensor.requires_grad:  # under torch.no_grad()
         return view(tensor.detach())
-    raise Refused(f"one that torch does not hand to NumPy ({error})", "{x}.float()") from None
+    do = "{x}.float()" if "ScalarType" in str(error) else PLAIN
+    raise Refused(f"one that torch does not hand to NumPy ({error})", do) from None
 
 
 def give(array: Any, like: Any) -> Any:
