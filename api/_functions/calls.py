@@ -14,7 +14,7 @@ import numpy as np
 
 from opweave._functions.arguments import Signature
 from opweave._functions.layout import Call
-from opweave._interchange.quick import Around, Other, among, viewed
+from opweave._interchange.quick import GivingBack, Other, giving_back, viewed
 from opweave.compiler.captures.structure import Structure, packed
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.pipeline.specialise import Specialised
@@ -119,7 +119,7 @@ class Plain:
 
 
 # A prepared call, and the leaves that it takes.
-Known = tuple[Ready | Around, Sequence[Any]]
+Known = tuple[Ready | GivingBack, Sequence[Any]]
 # Arguments by position and by name, and a call that gets them as they are given.
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -163,19 +163,16 @@ class Calls:
         values = args if is_given else signature.in_order(args, kwargs)
         keys: list[Any] = []
         others: list[Other] = []
-        for value in values:
-            kind = type(value)
+        for v in values:
+            kind = type(v)
             if kind is np.ndarray:
-                dtype = value.dtype
-                keys.append((dtype, type(dtype), value.shape, value.strides, value.flags.aligned))
+                keys.append((d := v.dtype, type(d), v.shape, v.strides, v.flags.aligned))
             elif kind in NUMBERS:
                 keys.append(kind)
             elif kind is bool or kind is str:
-                keys.append((kind, value))  # as ``static_key`` has it
-            elif not viewed(others, value, kind, keys):
+                keys.append((kind, v))  # as ``static_key`` has it
+            elif not viewed(others, v, kind, keys):
                 return None
-        if others and not (values := among(values, others)):
-            return None
         for place in signature.selecting:
             keys[place] = argument_key(values[place], True, False)
         layout = kept.layout
@@ -187,7 +184,7 @@ class Calls:
         ready = known[0] if known and not known[0].asks else _serving(known or (), values)
         if ready is None:
             return None if others else self._by_numpy(key, values, (args, kwargs), left)
-        return (Around(ready, others, signature) if others else ready), values
+        return giving_back(ready, others, signature, values) if others else (ready, values)
 
     def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
         """Leave all calls like this one to NumPy, if they are found quickly.

@@ -20,8 +20,8 @@ from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import ByNumPy
 from opweave._functions.through_gpu import through_gpu
 from opweave._functions.watched import Watched
-from opweave._interchange.exchange import exchanged, holds_foreign
-from opweave._interchange.functions import gives_arrays, takes_arrays
+from opweave._interchange.exchange import holds_foreign, run_exchanged
+from opweave._interchange.functions import takes_arrays
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
@@ -78,11 +78,6 @@ class Fused(LikeGiven):
         return self._preparing.specialised
 
     @property
-    def _has_out(self) -> bool:
-        """Whether the function has a parameter of this name itself."""
-        return "out" in self.signature.names
-
-    @property
     def parameters(self) -> list[tuple[str, Any]]:
         """Names and defaults of the parameters."""
         return [(p.name, p.default) for p in self.signature.parameters]
@@ -120,7 +115,7 @@ class Fused(LikeGiven):
         """
         why: Unwritten | None = None
         try:
-            if config.quick and (out is UNGIVEN or not self._has_out):
+            if config.quick and (out is UNGIVEN or not self.signature.has_out):
                 known = self._calls.quickly(args, kwargs)
                 if known is not None:
                     ready, values = known
@@ -132,7 +127,7 @@ class Fused(LikeGiven):
                         why = error.with_traceback(None)
             if out is UNGIVEN:
                 out = None
-            elif self._has_out:
+            elif self.signature.has_out:
                 kwargs["out"], out = out, None
             return self._slowly(args, kwargs, out, why)
         except Exception as error:
@@ -141,16 +136,14 @@ class Fused(LikeGiven):
 
     def _slowly(self, args: Any, kwargs: Any, out: Any, why: Unwritten | None = None) -> Any:
         """Any call but one that was prepared before and has nothing special."""
-        if (found := exchanged(self.signature, args, self._with(out, kwargs))) is not None:
-            return found.run(self)
+        if holds_foreign((*args, *kwargs.values(), out)):
+            return run_exchanged(self, self.signature, args, kwargs, out)
         try:
             call = self.signature.bind(args, kwargs)
             if any(map(is_traced, call.values)):
                 return self._inside(args, kwargs, out)
-            if holds_foreign(call.values):  # within containers
-                given = self._with(out, kwargs)
-                if (found := exchanged(self.signature, args, given, deep=True)) is not None:
-                    return found.run(self)
+            if holds_foreign(call.values):  # in containers
+                return run_exchanged(self, self.signature, args, kwargs, out)
             if config.errors == "numpy":
                 return self._watched(call, args, kwargs, out)
             if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
@@ -159,10 +152,6 @@ class Fused(LikeGiven):
         except ByNumPy as error:  # raised before anything was computed
             told = error
         return self.fallback.plainly(args, kwargs, out, told)
-
-    def _with(self, out: Any, kwargs: Any) -> Any:
-        """The arguments by name, the arrays for outputs among them."""
-        return kwargs if out is None else {**kwargs, "out": out}
 
     def _inside(self, args: Any, kwargs: Any, out: Any) -> Any:
         """Inside another function the plain function is called, with the very objects given."""
@@ -209,7 +198,6 @@ class Fused(LikeGiven):
         call = self.signature.bind(args, {})
         return self.ready_for(call) or self.prepare(call), call.values
 
-    @folded
     @takes_arrays
     def lower(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Program:
         """Lower for a target without running: "host", an architecture, or a device description.
@@ -222,7 +210,6 @@ class Fused(LikeGiven):
         call = self.signature.bind(args, kwargs)
         return Program(self, self._preparing.found_on(call, target))
 
-    @folded
     @takes_arrays
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Kernels, decisions with reasons, bytes and launches saved; prints as text.
@@ -249,7 +236,6 @@ class Fused(LikeGiven):
         return explain(program, call).with_notes(notes)
 
     @folded
-    @takes_arrays
     def check(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Run, and compare with NumPy in float64 under the derived error bound.
 
@@ -267,7 +253,6 @@ class Fused(LikeGiven):
         return self._checked(args, kwargs, target).check(*args, **kwargs)
 
     @folded
-    @takes_arrays
     def bisect(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Find the first operator whose result leaves its bound; prints as text.
 
@@ -285,7 +270,6 @@ class Fused(LikeGiven):
         return self.lower(*args, target="sm_80", **kwargs) if is_sm_80 else program
 
     @folded
-    @gives_arrays
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The function by NumPy alone, operator by operator, in the arrays' own types."""
         return self.lower(*args, **kwargs).reference(*args, **kwargs)

@@ -46,6 +46,7 @@ class Parameters:
                     f"fuse: static_argnames names {shown(wanted)}, not among {', '.join(names)}"
                 )
         self.names = names
+        self.has_out = "out" in names  # a parameter of the function's own
         self.static = tuple(name in self.wanted for name in names)
         self.selecting = tuple(map(names.index, self.wanted))
         self.plain = Layout(names, self.static, names, (None,) * len(names), state=state)

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from opweave._interchange.kinds import Kind, Refused, refusing
+from opweave._interchange.kinds import ArrayKind, NotTaken, refusing
 
 pyarrow: Any = sys.modules["pyarrow"]  # who has an array has imported it
 LABEL = "pyarrow.Array"
 
 
-def kind_of(cls: type) -> Kind:
+def kind_of(cls: type) -> ArrayKind:
     """The kind of a class of Arrow's."""
     if issubclass(cls, pyarrow.ChunkedArray):
         do = "{x}.combine_chunks()"
         return refusing(LABEL, "pyarrow.ChunkedArray, whose chunks lie apart", do)
     if issubclass(cls, pyarrow.NumericArray):
-        return Kind(LABEL, view, give, "pyarrow.array({x})")
+        return ArrayKind(LABEL, view, give, "pyarrow.array({x})")
     found = f"pyarrow.{cls.__name__}, whose elements are no numbers in a row"
     return refusing(LABEL, found, "{x}.to_numpy(zero_copy_only=False)")
 
@@ -28,26 +28,26 @@ def view(array: Any) -> Any:
     """The elements of an array where they lie, read-only.
 
     Raises:
-        Refused: it has nulls.
+        NotTaken: it has nulls.
     """
     if array.null_count:
         found = f"one with {array.null_count} nulls, which a kernel has not"
-        raise Refused(found, "{x}.fill_null(0), or {x}.drop_null()")
+        raise NotTaken(found, "{x}.fill_null(0), or {x}.drop_null()")
     try:
         return array.to_numpy()
     except pyarrow.ArrowInvalid as error:
-        raise Refused(f"one of {array.type} ({error})", "{x}.cast(pyarrow.float64())") from None
+        raise NotTaken(f"one of {array.type} ({error})", "{x}.cast(pyarrow.float64())") from None
 
 
 def give(array: Any, like: Any) -> Any:
     """An Arrow array on the memory of an array that nobody else has; a scalar of no dimensions.
 
     Raises:
-        Refused: it has several dimensions, or a type that Arrow has not.
+        NotTaken: it has several dimensions, or a type that Arrow has not.
     """
     if array.ndim > 1:
         found = f"a result of {array.ndim} dimensions, where Arrow's arrays have one"
-        raise Refused(found, "{x}.to_numpy(), and the result is NumPy's")
+        raise NotTaken(found, "{x}.to_numpy(), and the result is NumPy's")
     if not (array.flags.owndata and array.flags.writeable):
         array = np.array(array)
     array.flags.writeable = False  # whoever has it, too: Arrow's arrays never change
@@ -55,4 +55,4 @@ def give(array: Any, like: Any) -> Any:
         return pyarrow.array(array) if array.ndim else pyarrow.array(array.reshape(1))[0]
     except pyarrow.ArrowNotImplementedError:
         found = f"a result of {array.dtype}, which Arrow has not"
-        raise Refused(found, "{x}.to_numpy(), and the result is NumPy's") from None
+        raise NotTaken(found, "{x}.to_numpy(), and the result is NumPy's") from None

@@ -13,10 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from opweave._interchange.holders import Holder
-from opweave._interchange.kinds import Kind, Refused, kind_of, known
+from opweave._interchange.kinds import ArrayKind, NotTaken, kind_of
 from opweave._interchange.memory import once_each
 from opweave._interchange.mistakes import called, told_of
-from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.captures.containers import is_container
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten, forget
@@ -25,7 +24,6 @@ from opweave.opcodes.errors import ArgumentError, InterchangeError
 from opweave.runtime.calls.arrays import is_array, is_cupy
 
 NONE: Mapping[str, Any] = {}
-UNKNOWN: Any = object()
 # What Python and NumPy raise for mistakes of a function about its arguments.
 ASKING = (AttributeError, TypeError, ValueError)
 
@@ -34,10 +32,11 @@ class Path(str):
     """The place of a leaf in a container, as a user writes it."""
 
 
-class Names(Protocol):
-    """Names of a function and of its parameters."""
+class CallNames(Protocol):
+    """CallNames of a function and of its parameters."""
 
     name: str
+    count: int
 
     def place(self, number: int) -> str:
         """How a user writes an argument by its position."""
@@ -49,24 +48,25 @@ def holds_foreign(values: Sequence[Any]) -> bool:
 
 
 def exchanged(
-    names: Names, args: Sequence[Any], kwargs: Mapping[str, Any] = NONE, deep: bool = False
+    names: CallNames, args: Sequence[Any], kwargs: Mapping[str, Any] = NONE
 ) -> Exchange | None:
-    """What runs a call with arrays of other libraries; None where there are none.
-
-    Args:
-        deep: they may lie in containers alone.
-    """
-    if not deep:
-        for value in (*args, *kwargs.values()) if kwargs else args:
-            if known.get(type(value), UNKNOWN) is not None and kind_of(type(value)) is not None:
-                break
-        else:
-            return None
-        if any(map(is_traced, args)):
-            return None  # inside of another function, which computes with what it is given
+    """What runs a call with arrays of other libraries; None where there are none."""
     made = Exchange(names)
     made.take(args, kwargs)
     return made if made.like is not None else None
+
+
+def run_exchanged(
+    function: Callable[..., Any], names: CallNames, args: Any, kwargs: Any, out: Any
+) -> Any:
+    """The results of a function for arguments of which some are arrays of other libraries.
+
+    Args:
+        out: for the results; None for new ones.
+    """
+    found = exchanged(names, args, kwargs if out is None else {**kwargs, "out": out})
+    assert found is not None
+    return found.run(function)
 
 
 class Exchange:
@@ -77,10 +77,10 @@ class Exchange:
         like: the first of the caller's arrays; None where there is none.
     """
 
-    def __init__(self, names: Names):
+    def __init__(self, names: CallNames):
         self.names = names
         self.like: Any = None
-        self.kind: Kind | None = None
+        self.kind: ArrayKind | None = None
         self._place: Any = None  # of the first array whose kind results get
         self._numpys: Any = None  # place of the first array of NumPy's
         self._views: dict[int, Any] = {}  # by the identities of the caller's arrays
@@ -128,18 +128,18 @@ class Exchange:
             return self._apart(value, place)
         return value
 
-    def _view(self, value: Any, kind: Kind, place: Any) -> Any:
+    def _view(self, value: Any, kind: ArrayKind, place: Any) -> Any:
         found = self._views.get(id(value))
         if found is not None:
             return found
         try:
             found = once_each(kind.view(value))
-        except Refused as why:
+        except NotTaken as why:
             raise self._refused(place, why) from None
         self.hold(value, found, kind, place)
         return found
 
-    def hold(self, value: Any, view: Any, kind: Kind, place: Any) -> None:
+    def hold(self, value: Any, view: Any, kind: ArrayKind, place: Any) -> None:
         """Let a view stand for an array of the caller's.
 
         Raises:
@@ -196,7 +196,7 @@ class Exchange:
             return value
         try:
             made = self.kind.give(value if is_cupy(value) else np.asarray(value), self.like)
-        except Refused as why:
+        except NotTaken as why:
             told = f"{self.names.name}: the result: expected one for {self.kind.label}, found "
             do = why.do.replace("{x}", self._path(self._place))
             raise InterchangeError(f"{told}{why.found}; pass {do}") from None
@@ -209,7 +209,7 @@ class Exchange:
     def _path(self, place: Any) -> str:
         return self.names.place(place) if type(place) is int else str(place)
 
-    def _refused(self, place: Any, why: Refused) -> InterchangeError:
+    def _refused(self, place: Any, why: NotTaken) -> InterchangeError:
         path = self._path(place)
         return InterchangeError(
             f"{self.names.name}: argument {path}: expected an array whose elements lie in memory "

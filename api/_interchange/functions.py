@@ -7,17 +7,19 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from opweave._interchange.exchange import Exchange, exchanged
+from opweave._tracebacks import folded
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class Behind:
-    """Names of the arguments behind the first one: a fused function, or what was made of one."""
+    """Names of the arguments behind a first one: a fused function, or what was made of one."""
 
     def __init__(self, first: Any):
         made = getattr(first, "fused", first)
         self._signature = getattr(made, "signature", None)
+        self.count = -1
         self.name: str = getattr(self._signature, "name", type(first).__name__)
 
     def place(self, number: int) -> str:
@@ -27,7 +29,10 @@ class Behind:
 
 
 def takes_arrays(function: Callable[P, R]) -> Callable[P, R]:
-    """A function (of a fused function and its arguments) that takes arrays of other libraries."""
+    """A function of users' (of a fused function and its arguments) that takes arrays of others.
+
+    As ``folded`` it raises errors with the user's lines alone.
+    """
     return _exchanging(function, Exchange.run_plainly)
 
 
@@ -41,8 +46,8 @@ def _exchanging(
 ) -> Callable[P, R]:
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        found = exchanged(Behind(args[0] if args else None), args, kwargs, deep=True)
+        found = exchanged(Behind(args[0] if args else None), args, kwargs)
         result: R = function(*args, **kwargs) if found is None else run(found, function)
         return result
 
-    return wrapper
+    return folded(wrapper)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave._interchange.kinds import Kind, Refused, refusing
+from opweave._interchange.kinds import ArrayKind, NotTaken, refusing
 from opweave._interchange.memory import on_gpu
 
 jax: Any = sys.modules["jax"]  # who has an array has imported it
@@ -16,10 +16,10 @@ LABEL = "jax.Array"
 ALIGNED = 64
 
 
-def kind_of(cls: type) -> Kind:
+def kind_of(cls: type) -> ArrayKind:
     """The kind of a class of JAX's."""
     if cls.__name__ == "ArrayImpl":
-        return Kind(LABEL, view, give, "jax.numpy.asarray({x})")
+        return ArrayKind(LABEL, view, give, "jax.numpy.asarray({x})")
     do = "jax.random.key_data({x})" if "Key" in cls.__name__ else "np.asarray({x})"
     return refusing(LABEL, f"jax.{cls.__name__}, which has no elements to compute with", do)
 
@@ -28,20 +28,20 @@ def view(array: Any) -> Any:
     """The elements of an array where they lie, read-only.
 
     Raises:
-        Refused: it was deleted, or lies on several devices.
+        NotTaken: it was deleted, or lies on several devices.
     """
     if array.is_deleted():
-        raise Refused("one that was deleted, or donated", "one that is still there")
+        raise NotTaken("one that was deleted, or donated", "one that is still there")
     devices = array.devices()
     if len(devices) > 1:
         found = f"one on {len(devices)} devices"
-        raise Refused(found, "jax.device_put({x}, jax.devices()[0])")
+        raise NotTaken(found, "jax.device_put({x}, jax.devices()[0])")
     (device,) = devices
     if device.platform == "cpu":
         return np.asarray(array)
     if device.platform in ("cuda", "gpu"):
         return on_gpu(array, LABEL)
-    raise Refused(
+    raise NotTaken(
         f"one on the device {device}", "jax.device_put({x}, jax.local_devices(backend='cpu')[0])"
     )
 

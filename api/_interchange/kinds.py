@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Kind(NamedTuple):
+class ArrayKind(NamedTuple):
     """A kind of array.
 
     Attributes:
         label: what people call one.
-        view: an array of NumPy's (on a GPU, CuPy's) on the memory of one.  It raises ``Refused``.
+        view: an array of NumPy's (on a GPU, CuPy's) on the memory of one.  It raises ``NotTaken``.
         give: one of this kind, like another one, that has the elements of an array of NumPy's or
-            CuPy's, on the same memory where that can be; it raises ``Refused``.  None where nobody
-            knows how: results stay NumPy's, and such arrays mix with others.
+            CuPy's, on the same memory where that can be; it raises ``NotTaken``.  None where
+            nobody knows how: results stay NumPy's, and such arrays mix with others.
         convert: what to write to have one of another array, with ``{x}`` for that.
     """
 
@@ -31,7 +31,7 @@ class Kind(NamedTuple):
     convert: str = "arrays of one kind"
 
 
-class Refused(Exception):
+class NotTaken(Exception):
     """An array that cannot be taken, or given back.
 
     Attributes:
@@ -56,10 +56,10 @@ ROWS = (
 COMMON = (np.ndarray, float, int, bool, str, type(None), tuple, list, dict, np.float64, np.float32)
 MOST_CLASSES = 1024
 
-known: dict[type, Kind | None] = dict.fromkeys(COMMON)
+known: dict[type, ArrayKind | None] = dict.fromkeys(COMMON)
 
 
-def kind_of(cls: type) -> Kind | None:
+def kind_of(cls: type) -> ArrayKind | None:
     """The kind of a class; None for what is no array of another library."""
     try:
         return known[cls]
@@ -72,7 +72,7 @@ def kind_of(cls: type) -> Kind | None:
     return found
 
 
-def _found(cls: type) -> Kind | None:
+def _found(cls: type) -> ArrayKind | None:
     for library, name, module in ROWS:
         base = getattr(sys.modules.get(library), name, None)
         if base is not None and issubclass(cls, base):
@@ -80,15 +80,15 @@ def _found(cls: type) -> Kind | None:
     return _asked("protocols", cls)
 
 
-def _asked(module: str, cls: type) -> Kind | None:
-    found: Kind | None = import_module(f"opweave._interchange.{module}").kind_of(cls)
+def _asked(module: str, cls: type) -> ArrayKind | None:
+    found: ArrayKind | None = import_module(f"opweave._interchange.{module}").kind_of(cls)
     return found
 
 
-def refusing(label: str, found: str, do: str) -> Kind:
+def refusing(label: str, found: str, do: str) -> ArrayKind:
     """A kind none of which is taken."""
 
     def view(value: Any) -> Any:
-        raise Refused(found, do)
+        raise NotTaken(found, do)
 
-    return Kind(label, view)
+    return ArrayKind(label, view)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave._interchange.kinds import Refused
+from opweave._interchange.kinds import NotTaken
 from opweave.opcodes.errors import NoDeviceError
 from opweave.runtime.calls.arrays import overlaps_itself
 
@@ -28,7 +28,7 @@ def on_gpu(value: Any, label: str) -> Any:
     wait for its own.  No GPU has run this yet.
 
     Raises:
-        Refused: without CuPy, or without a device.
+        NotTaken: without CuPy, or without a device.
     """
     return _cupy(label).from_dlpack(value)
 
@@ -44,4 +44,4 @@ def _cupy(label: str) -> Any:
     try:
         return cupy()
     except NoDeviceError as error:
-        raise Refused(f"{label} on a GPU, and {error}", "a copy of it on a CPU") from None
+        raise NotTaken(f"{label} on a GPU, and {error}", "a copy of it on a CPU") from None

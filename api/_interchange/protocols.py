@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from opweave._interchange.kinds import Kind, Refused
+from opweave._interchange.kinds import ArrayKind, NotTaken
 from opweave._interchange.memory import CPU, CUDA, interface_on_gpu, on_gpu
 from opweave.compiler.traced.foreign import AS_CUPY, row_of
 
 MEANING = ("__array_ufunc__", "__array_function__", "__opweave_apply__")
 
 
-def kind_of(cls: type) -> Kind | None:
+def kind_of(cls: type) -> ArrayKind | None:
     """The kind of a class, by the first protocol that it has; None where it has none."""
     row = row_of(cls)
     if issubclass(cls, np.ndarray | np.generic) or row not in ("", AS_CUPY):
@@ -30,7 +30,7 @@ def kind_of(cls: type) -> Kind | None:
         if getattr(cls, protocol, None) is not None:
             label = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
             give = _by_namespace if hasattr(cls, "__array_namespace__") else None
-            return Kind(label, partial(view, label), give)
+            return ArrayKind(label, partial(view, label), give)
     return None
 
 
@@ -39,11 +39,11 @@ def by_interface(label: str, value: Any) -> Any:
     try:
         found = np.asarray(value, copy=False)
     except Exception as error:
-        raise Refused(
+        raise NotTaken(
             f"one whose __array_interface__ fails ({error})", "np.asarray({x})"
         ) from None
     if found.dtype.hasobject:
-        raise Refused("one of Python's objects", "np.asarray({x}, float)")
+        raise NotTaken("one of Python's objects", "np.asarray({x}, float)")
     return found
 
 
@@ -54,10 +54,12 @@ def by_dlpack(label: str, value: Any) -> Any:
         if device == CPU:
             return np.from_dlpack(value)
     except Exception as error:
-        raise Refused(f"one whose __dlpack__ fails ({error})", "np.asarray({x})") from None
+        raise NotTaken(f"one whose __dlpack__ fails ({error})", "np.asarray({x})") from None
     if device == CUDA:
         return on_gpu(value, label)
-    raise Refused(f"one on DLPack's device {device}", "a copy of it on a CPU, or on a GPU of CUDA")
+    raise NotTaken(
+        f"one on DLPack's device {device}", "a copy of it on a CPU, or on a GPU of CUDA"
+    )
 
 
 VIEWS: dict[str, Callable[[str, Any], Any]] = {
@@ -76,4 +78,4 @@ def _by_namespace(array: Any, like: Any) -> Any:
         return like.__array_namespace__().from_dlpack(array)
     except Exception as error:
         found = f"a result of {array.dtype}, which from_dlpack refuses ({error})"
-        raise Refused(found, "np.asarray({x}), and the result is NumPy's") from None
+        raise NotTaken(found, "np.asarray({x}), and the result is NumPy's") from None

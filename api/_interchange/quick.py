@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opweave._interchange.exchange import ASKING, Exchange, Names
-from opweave._interchange.kinds import Refused, kind_of, known
+from opweave._interchange.exchange import ASKING, CallNames, Exchange
+from opweave._interchange.kinds import NotTaken, kind_of, known
 
 
 class Runs(Protocol):
@@ -42,7 +42,7 @@ def viewed(others: list[Other], value: Any, cls: type, keys: list[Any]) -> bool:
             return False  # the same array twice is one view twice
     try:
         view = view_of(value)
-    except Refused:
+    except NotTaken:
         return False
     if type(view) is not np.ndarray:
         return False
@@ -52,24 +52,30 @@ def viewed(others: list[Other], value: Any, cls: type, keys: list[Any]) -> bool:
     return True
 
 
-def among(values: Sequence[Any], others: list[Other]) -> Sequence[Any]:
-    """Values with views in the places of others; none where arrays of NumPy's are among them."""
+def giving_back(
+    ready: Runs, others: list[Other], names: CallNames, values: Sequence[Any]
+) -> tuple[GivingBack, Sequence[Any]] | None:
+    """A prepared call around another, and its values; None where some are arrays of NumPy's.
+
+    Args:
+        values: of the call, then those that the function reads from outside.
+    """
     found = [*values]
-    if len(others) < len(found):
-        for value in found:
+    if len(others) < names.count:
+        for value in found[: names.count]:
             if type(value) is np.ndarray and value.ndim:
-                return ()
+                return None
     for place, _, view in others:
         found[place] = view
-    return found
+    return GivingBack(ready, others, names), found
 
 
-class Around:
+class GivingBack:
     """A prepared call that gives its results back in the kind of the others."""
 
     __slots__ = ("names", "others", "ready")
 
-    def __init__(self, ready: Runs, others: list[Other], names: Names):
+    def __init__(self, ready: Runs, others: list[Other], names: CallNames):
         self.ready, self.others, self.names = ready, others, names
 
     def __call__(self, values: Sequence[Any]) -> Any:
@@ -82,7 +88,7 @@ class Around:
             like = self.others[0][1]
             try:
                 return known[type(like)].give(found, like)  # type: ignore[misc, union-attr]
-            except Refused:
+            except NotTaken:
                 pass  # told below
         return self._exchange().given_back(found)
 

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from opweave._interchange.kinds import Kind, Refused, refusing
+from opweave._interchange.kinds import ArrayKind, NotTaken, refusing
 from opweave._interchange.memory import on_gpu
 
 torch: Any = sys.modules["torch"]  # who has a tensor has imported it
@@ -31,10 +31,10 @@ BY_NUMPY = {np.dtype(found): (np.dtype(f"i{found(0).itemsize}"), kept)
             for kept, (_, found) in BITS.items()}  # fmt: skip
 
 
-def kind_of(cls: type) -> Kind:
+def kind_of(cls: type) -> ArrayKind:
     """The kind of a class of tensors: only torch's own have no meaning besides their elements."""
     if cls in (torch.Tensor, torch.nn.Parameter):
-        return Kind(LABEL, view, give, "torch.from_dlpack({x})")
+        return ArrayKind(LABEL, view, give, "torch.from_dlpack({x})")
     name = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
     if cls.__module__.startswith("torch."):
         return refusing(LABEL, f"{name}, which has no elements in one memory", PLAIN)
@@ -64,7 +64,7 @@ def view(tensor: Any) -> Any:
     By torch's own method, which keeps the memory where it is: such a tensor cannot be resized.
 
     Raises:
-        Refused: it has none that NumPy or CuPy could see.
+        NotTaken: it has none that NumPy or CuPy could see.
     """
     try:
         if tensor.dtype in BITS and not tensor.requires_grad:
@@ -79,13 +79,13 @@ def _otherwise(tensor: Any, error: Exception) -> Any:
     """The same of a tensor that torch does not hand to NumPy as it is."""
     for holds, found, do in REFUSALS:
         if holds(tensor):
-            raise Refused(found.format(t=tensor), do) from None
+            raise NotTaken(found.format(t=tensor), do) from None
     if tensor.device.type == "cuda":
         return on_gpu(tensor.detach(), LABEL)
     if tensor.requires_grad:  # under torch.no_grad()
         return view(tensor.detach())
     do = "{x}.float()" if "ScalarType" in str(error) else PLAIN
-    raise Refused(f"one that torch does not hand to NumPy ({error})", do) from None
+    raise NotTaken(f"one that torch does not hand to NumPy ({error})", do) from None
 
 
 def give(array: Any, like: Any) -> Any:
@@ -94,7 +94,7 @@ def give(array: Any, like: Any) -> Any:
     A copy of what torch cannot hold, or must not write to: negative strides, read-only memory.
 
     Raises:
-        Refused: torch has no such dtype.
+        NotTaken: torch has no such dtype.
     """
     if not isinstance(array, np.ndarray):
         return torch.from_dlpack(array)  # of CuPy's, whose stream torch's own waits for
@@ -109,4 +109,4 @@ def give(array: Any, like: Any) -> Any:
     elif (found := BY_NUMPY.get(array.dtype)) is not None:
         integers, kept = found
         return torch.from_numpy(array.view(integers)).view(kept)
-    raise Refused(f"a result of {array.dtype}, which torch has not", "{x}.numpy()")
+    raise NotTaken(f"a result of {array.dtype}, which torch has not", "{x}.numpy()")

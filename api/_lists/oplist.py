@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from opweave._functions.fused import Fused
-from opweave._interchange.exchange import exchanged
 from opweave._lists.checks import check_list
 from opweave._lists.codes import (
     Called,
@@ -253,12 +252,8 @@ class OpcodeKernel:
             return returned(run_list(self, dict(zip(self.arguments, given, strict=True))))
         if operands and all(map(is_operand, operands)):
             return self.bind(*args, **kwargs)
-        if (found := exchanged(self.fused.signature, args, kwargs)) is not None:
-            return found.run(self)
         if config.errors == "numpy":  # which prepares kernels of its own
-            named = {k: v for k, v in kwargs.items() if k != "out" or not has_place}
-            call = self.fused.signature.bind(args, named)
-            _ = self.fused.ready_for(call) or self.fused.prepare(call)
+            self.lower(*args, **{k: v for k, v in kwargs.items() if k != "out" or not has_place})
         return self.fused(*args, **kwargs)
 
     # What was made of it

@@ -72,7 +72,6 @@ class Program:
         """The graph that the kernels compute; prints as text."""
         return self.lowered.graph
 
-    @folded
     @gives_arrays
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run what was lowered: on the GPU, on the host, or an sm target in verify mode.
@@ -84,7 +83,6 @@ class Program:
         call = self.arguments(args, kwargs)
         return self.run_by(self.executor(call), call)
 
-    @folded
     @gives_arrays
     def verify(self, *args: Any, schedule: int = 0, executor: str = "simt", **kwargs: Any) -> Any:
         """Run without a GPU what was lowered for one: barriers and bounds are checked.
@@ -156,7 +154,6 @@ class Program:
         """The same guard and shape class with other kernels."""
         return Program(self.fused, self.found, lowered)
 
-    @folded
     @gives_arrays
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
@@ -164,7 +161,6 @@ class Program:
         call = replace(call, arrays=call.on_host)
         return self._packed(run_reference(self.lowered.graph, call.arrays, call.known), call)
 
-    @folded
     @takes_arrays
     def check(
         self,
@@ -190,7 +186,6 @@ class Program:
         )
         return checked(self.lowered, partial(run_judged, call=call, executor=runs), fast)
 
-    @folded
     @takes_arrays
     def bisect(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.bisect``."""
@@ -198,7 +193,6 @@ class Program:
 
         return bisect(self, self.arguments(args, kwargs))
 
-    @folded
     @takes_arrays
     def bounds(self, *args: Any, executor: str = "host", **kwargs: Any) -> tuple[Bound, ...]:
         """Wide values and largest errors of the outputs; see ``opweave.bounds.derive``."""
@@ -246,7 +240,6 @@ class Program:
                 view.binary  # noqa: B018  (building is the point)
         return program
 
-    @folded
     @takes_arrays
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.explain``."""

@@ -176,7 +176,9 @@ def test_the_same_tensor_twice_is_one_array():
 
 def test_a_tensor_that_requires_grad_is_taken_where_no_gradient_is_recorded():
     given = torch.ones(3, requires_grad=True)
-    with pytest.raises(e.InterchangeError, match=r"pass x.detach\(\), or call under torch.no_grad"):
+    with pytest.raises(
+        e.InterchangeError, match=r"pass x.detach\(\), or call under torch.no_grad"
+    ):
         SCALED(given)
     with torch.no_grad():
         for dtype in (torch.float32, torch.bfloat16):
