@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from opweave._interchange.exchange import ASKING, CallNames, Exchange
-from opweave._interchange.kinds import NotTaken, kind_of, known
+from opweave._interchange.kinds import ArrayKind, NotTaken, known
 
 
 class Runs(Protocol):
@@ -25,30 +25,26 @@ class Runs(Protocol):
         """The same, with arrays for the outputs."""
 
 
-# An array of another library: its place among a call's values, itself, and NumPy's view of it.
-Other = tuple[int, Any, Any]
+# An array of another library: its place among a call's values, itself, NumPy's view, its kind.
+Other = tuple[int, Any, Any, ArrayKind]
 
 
 def viewed(others: list[Other], value: Any, cls: type, keys: list[Any]) -> bool:
     """Add a value to the others of a call, and its key; False where this way does not serve."""
     kind = known.get(cls)
-    if kind is None:
+    if kind is None or kind.give is None:
         return False
-    label, view_of, give, _ = kind
-    if give is None:
-        return False
-    for _, other, _ in others:
-        if other is value or known[type(other)].label is not label:  # type: ignore[union-attr]
+    for other in others:
+        if other[1] is value or other[3].label is not kind.label:
             return False  # the same array twice is one view twice
     try:
-        view = view_of(value)
+        view = kind.view(value)
     except NotTaken:
         return False
     if type(view) is not np.ndarray:
         return False
-    others.append((len(keys), value, view))
-    dtype = view.dtype
-    keys.append((dtype, type(dtype), view.shape, view.strides, view.flags.aligned))
+    others.append((len(keys), value, view, kind))
+    keys.append((d := view.dtype, type(d), view.shape, view.strides, view.flags.aligned))
     return True
 
 
@@ -65,7 +61,7 @@ def giving_back(
         for value in found[: names.count]:
             if type(value) is np.ndarray and value.ndim:
                 return None
-    for place, _, view in others:
+    for place, _, view, _ in others:
         found[place] = view
     return GivingBack(ready, others, names), found
 
@@ -85,9 +81,9 @@ class GivingBack:
         except ASKING as error:
             raise self._exchange().told_of(error) from error.__cause__
         if type(found) is np.ndarray and found.base is None:  # a view has a base
-            like = self.others[0][1]
+            _, like, _, kind = self.others[0]
             try:
-                return known[type(like)].give(found, like)  # type: ignore[misc, union-attr]
+                return kind.give(found, like)  # type: ignore[misc]
             except NotTaken:
                 pass  # told below
         return self._exchange().given_back(found)
@@ -100,7 +96,6 @@ class GivingBack:
 
     def _exchange(self) -> Exchange:
         made = Exchange(self.names)
-        for place, other, view in self.others:
-            if (kind := kind_of(type(other))) is not None:
-                made.hold(other, view, kind, place)
+        for place, other, view, kind in self.others:
+            made.hold(other, view, kind, place)
         return made
