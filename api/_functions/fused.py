@@ -20,8 +20,9 @@ from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import ByNumPy
 from opweave._functions.through_gpu import through_gpu
 from opweave._functions.watched import Watched
-from opweave._interchange.exchange import holds_foreign, run_exchanged
+from opweave._interchange.exchange import run_exchanged
 from opweave._interchange.functions import takes_arrays
+from opweave._interchange.kinds import are_plain, hold_foreign
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
@@ -136,13 +137,14 @@ class Fused(LikeGiven):
 
     def _slowly(self, args: Any, kwargs: Any, out: Any, why: Unwritten | None = None) -> Any:
         """Any call but one that was prepared before and has nothing special."""
-        if holds_foreign((*args, *kwargs.values(), out)):
+        if hold_foreign((*args, *kwargs.values(), out)):
             return run_exchanged(self, self.signature, args, kwargs, out)
         try:
             call = self.signature.bind(args, kwargs)
-            if any(map(is_traced, call.values)):
+            plain = are_plain(call.values)
+            if not plain and any(map(is_traced, call.values)):
                 return self._inside(args, kwargs, out)
-            if holds_foreign(call.values):  # in containers
+            if not plain and hold_foreign(call.values):  # in containers
                 return run_exchanged(self, self.signature, args, kwargs, out)
             if config.errors == "numpy":
                 return self._watched(call, args, kwargs, out)

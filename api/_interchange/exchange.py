@@ -42,11 +42,6 @@ class CallNames(Protocol):
         """How a user writes an argument by its position."""
 
 
-def holds_foreign(values: Sequence[Any]) -> bool:
-    """Whether some of these values are arrays of other libraries."""
-    return any(kind_of(kind) is not None for kind in {*map(type, values)})
-
-
 def exchanged(
     names: CallNames, args: Sequence[Any], kwargs: Mapping[str, Any] = NONE
 ) -> Exchange | None:

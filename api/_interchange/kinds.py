@@ -6,7 +6,7 @@ No library is imported to know its arrays: who has one has imported it.  A class
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -57,6 +57,7 @@ COMMON = (np.ndarray, float, int, bool, str, type(None), tuple, list, dict, np.f
 MOST_CLASSES = 1024
 
 known: dict[type, ArrayKind | None] = dict.fromkeys(COMMON)
+_plain = set(COMMON)  # types of neither arrays of others nor stand-ins
 
 
 def kind_of(cls: type) -> ArrayKind | None:
@@ -67,9 +68,21 @@ def kind_of(cls: type) -> ArrayKind | None:
         pass
     if len(known) >= MOST_CLASSES:
         known.clear()
-        known.update(dict.fromkeys(COMMON))
+        _plain.clear()
     found = known[cls] = _found(cls)
+    if found is None and not hasattr(cls, "__opweave_traced__"):
+        _plain.add(cls)
     return found
+
+
+def are_plain(values: Iterable[Any]) -> bool:
+    """Whether values are known to be neither arrays of other libraries nor stand-ins."""
+    return _plain.issuperset(map(type, values))
+
+
+def hold_foreign(values: Sequence[Any]) -> bool:
+    """Whether some of these values are arrays of other libraries."""
+    return not are_plain(values) and any(kind_of(type(value)) is not None for value in values)
 
 
 def _found(cls: type) -> ArrayKind | None:
