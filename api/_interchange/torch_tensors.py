@@ -14,6 +14,7 @@ from opweave._interchange.memory import on_gpu
 
 torch: Any = sys.modules["torch"]  # who has a tensor has imported it
 LABEL = "torch.Tensor"
+from_numpy = torch.from_numpy  # looked up once
 PLAIN = "a torch.Tensor with its elements, from outside of what torch traces or maps over"
 # Types that torch does not hand to NumPy: which integers have the same bits, and NumPy's type.
 BITS = {
@@ -103,7 +104,7 @@ def give(array: Any, like: Any) -> Any:
         array = array.copy()
     if array.dtype.isbuiltin == 1:
         try:
-            return torch.from_numpy(array)
+            return from_numpy(array)
         except TypeError:
             pass
     elif (found := BY_NUMPY.get(array.dtype)) is not None:
