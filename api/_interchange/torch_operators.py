@@ -49,29 +49,38 @@ def to_torch(fused: Any, *args: Any, name: str | None = None) -> Callable[..., A
     kinds = ", ".join(f"{_kind(torch, called, arg)} a{n}" for n, arg in enumerate(args))
     program = fused.lower(*args)
     results = ", ".join(["Tensor"] * len(_results(called, program)))
-    returned = results if _is_one(program) else f"({results})"
+    schema = f"({kinds}) -> {results if _is_one(program) else f'({results})'}"
+    made = TorchOperator(fused, called)
+    operator: Any = torch.library.custom_op(
+        f"opweave::{called}", made.run, mutates_args=(), device_types="cpu", schema=schema
+    )
+    operator.register_fake(made.fake)
+    return operator  # type: ignore[no-any-return]
 
-    def run(*given: Any) -> Any:
-        found = fused(*given)
+
+class TorchOperator:
+    """What torch calls for an operator: to compute, and to learn shapes and dtypes."""
+
+    def __init__(self, fused: Any, name: str):
+        self.fused, self.name = fused, name
+
+    def run(self, *given: Any) -> Any:
+        """Tensors apart from those given."""
+        found = self.fused(*given)
         if type(found) is not tuple:
             return _apart(found, given)
         return tuple(_apart(each, given) for each in found)
 
-    def fake(*given: Any) -> Any:
-        program = fused.lower(*map(_stand_in, given))
+    def fake(self, *given: Any) -> Any:
+        """Fake tensors of the results for fake tensors."""
+        torch = _torch()
+        program = self.fused.lower(*map(_stand_in, given))
         like = next(each for each in given if isinstance(each, torch.Tensor))
         found = tuple(
             like.new_empty(shape, dtype=getattr(torch, dtype.name))
-            for shape, dtype in _results(called, program)
+            for shape, dtype in _results(self.name, program)
         )
         return found[0] if _is_one(program) else found
-
-    operator: Any = torch.library.custom_op(
-        f"opweave::{called}", run, mutates_args=(), device_types="cpu",
-        schema=f"({kinds}) -> {returned}",
-    )  # fmt: skip
-    operator.register_fake(fake)
-    return operator  # type: ignore[no-any-return]
 
 
 def _torch() -> Any:
