@@ -46,7 +46,7 @@ def to_torch(fused: Any, *args: Any, name: str | None = None) -> Callable[..., A
         raise ArgumentError(f"to_torch: expected a fused function, found {type(fused).__name__}")
     called = fused.signature.name if name is None else name
     check_name(called, "to_torch: operator")
-    kinds = ", ".join(f"{_kind(torch, called, arg)} a{n}" for n, arg in enumerate(args))
+    kinds = _kinds(torch, called, args)
     program = fused.lower(*args)
     results = ", ".join(["Tensor"] * len(_results(called, program)))
     schema = f"({kinds}) -> {results if _is_one(program) else f'({results})'}"
@@ -89,6 +89,14 @@ def _torch() -> Any:
     except ImportError as error:
         raise MissingExtraError(f"to_torch needs PyTorch ({error}): pip install torch") from None
     return torch
+
+
+def _kinds(torch: Any, name: str, args: Sequence[Any]) -> str:
+    """The arguments of a schema."""
+    kinds = [_kind(torch, name, arg) for arg in args]
+    if "Tensor" not in kinds:
+        raise ArgumentError(f"to_torch: {name}: expected a tensor among the arguments, found none")
+    return ", ".join(f"{kind} a{n}" for n, kind in enumerate(kinds))
 
 
 def _kind(torch: Any, name: str, arg: Any) -> str:

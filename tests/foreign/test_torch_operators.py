@@ -77,13 +77,14 @@ def test_there_is_no_gradient():
 @pytest.mark.parametrize(("make", "error", "text"), [
     (lambda: ow.to_torch(pair, torch.ones(2)), e.ArgumentError, "expected a fused function"),
     (lambda: ow.to_torch(ow.fuse(tail), "a"), e.ArgumentError, "found str"),
+    (lambda: ow.to_torch(ow.fuse(abs), 2.0), e.ArgumentError, "found none"),
     (lambda: ow.to_torch(ow.fuse(doubled), torch.ones(2)), e.ArgumentError, "writes to"),
     (lambda: ow.to_torch(ow.fuse(lambda x: {"x": x}), torch.ones(2), name="d"), e.ArgumentError,
      "a tuple of arrays"),
     (lambda: ow.to_torch(ow.fuse(tail), torch.ones(2), name="a b"), e.NameRefusedError, "'a b'"),
     (lambda: ow.to_torch(ow.fuse(lambda x: x if x.sum() > 1 else -x), torch.ones(2), name="p"),
      e.TraceError, "fuse|branch|where"),
-], ids=["no function", "a text", "writes", "a dict", "a name", "in parts"])  # fmt: skip
+], ids=["no function", "a text", "no tensor", "writes", "a dict", "a name", "in parts"])  # fmt: skip
 def test_what_cannot_be_an_operator_is_refused(make, error, text):
     with pytest.raises(error, match=text):
         make()
