@@ -9,12 +9,12 @@ import numpy as np
 
 from opweave._interchange.kinds import ArrayKind, NotTaken, refusing
 
-pyarrow: Any = sys.modules["pyarrow"]  # who has an array has imported it
 LABEL = "pyarrow.Array"
 
 
 def kind_of(cls: type) -> ArrayKind:
     """The kind of a class of Arrow's."""
+    pyarrow = _pyarrow()
     if issubclass(cls, pyarrow.ChunkedArray):
         do = "{x}.combine_chunks()"
         return refusing(LABEL, "pyarrow.ChunkedArray, whose chunks lie apart", do)
@@ -35,7 +35,7 @@ def view(array: Any) -> Any:
         raise NotTaken(found, "{x}.fill_null(0), or {x}.drop_null()")
     try:
         return array.to_numpy()
-    except pyarrow.ArrowInvalid as error:
+    except _pyarrow().ArrowInvalid as error:
         raise NotTaken(f"one of {array.type} ({error})", "{x}.cast(pyarrow.float64())") from None
 
 
@@ -45,6 +45,7 @@ def give(array: Any, like: Any) -> Any:
     Raises:
         NotTaken: it has several dimensions, or a type that Arrow has not.
     """
+    pyarrow = _pyarrow()
     if array.ndim > 1:
         found = f"a result of {array.ndim} dimensions, where Arrow's arrays have one"
         raise NotTaken(found, "{x}.to_numpy(), and the result is NumPy's")
@@ -56,3 +57,7 @@ def give(array: Any, like: Any) -> Any:
     except pyarrow.ArrowNotImplementedError:
         found = f"a result of {array.dtype}, which Arrow has not"
         raise NotTaken(found, "{x}.to_numpy(), and the result is NumPy's") from None
+
+
+def _pyarrow() -> Any:
+    return sys.modules["pyarrow"]  # who has an array has imported it

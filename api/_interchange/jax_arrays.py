@@ -10,7 +10,6 @@ import numpy as np
 from opweave._interchange.kinds import ArrayKind, NotTaken, refusing
 from opweave._interchange.memory import on_gpu
 
-jax: Any = sys.modules["jax"]  # who has an array has imported it
 LABEL = "jax.Array"
 # Where XLA takes memory as it is; from elsewhere it copies.
 ALIGNED = 64
@@ -51,6 +50,7 @@ def give(array: Any, like: Any) -> Any:
 
     Of 64-bit types JAX has the 32-bit ones, unless ``jax_enable_x64`` is set.
     """
+    jax: Any = sys.modules["jax"]  # who has an array has imported it
     if not isinstance(array, np.ndarray):
         return jax.dlpack.from_dlpack(array)
     flags = array.flags

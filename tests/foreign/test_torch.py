@@ -98,8 +98,9 @@ def test_what_a_function_changes_in_a_container_is_changed_in_the_callers():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_nothing_of_16_mi_elements_is_copied(dtype):
-    from opweave._interchange.torch_tensors import give, view
+    from opweave._interchange.torch_tensors import tensors
 
+    view, give = tensors().view, tensors().give
     given, out = torch.ones(LARGE, dtype=dtype), torch.empty(LARGE, dtype=dtype)
     at = given.data_ptr()
     assert address(view(given)) == at
