@@ -28,6 +28,7 @@ if _TYPE_CHECKING:
     from opweave._functions.raw import raw_kernel
     from opweave._functions.repeated import repeat
     from opweave._graphs.graph import Graph
+    from opweave._interchange.torch_operators import to_torch
     from opweave._lists.codes import load, store
     from opweave._lists.oplist import kernel
     from opweave._lists.schedule import schedule
@@ -71,6 +72,7 @@ _LAZY = {
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "opcodes.defines": "toggle",
         "_sanitizer": "sanitize sanitize_source uninitialised",
+        "_interchange.torch_operators": "to_torch",
         "_profiler.profile": "profile", "_profiler.handwritten": "profile_cubin profile_source",
         "opcodes.operators.own_reductions": "reduction scan",
         "opcodes.operators.own_products": "product",
@@ -85,7 +87,7 @@ __all__ = [
     "load", "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "product", "profile",
     "profile_cubin", "profile_source", "raw_kernel", "reduction", "regime", "relu", "repeat",
     "rsqrt", "sanitize", "sanitize_source", "scan", "schedule", "sigmoid", "silu", "softmax",
-    "store", "structural", "tgamma", "toggle", "uninitialised",
+    "store", "structural", "tgamma", "to_torch", "toggle", "uninitialised",
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave._interchange.functions import takes_arrays
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.values import TURNS
 from opweave.opcodes.errors import ArgumentError, LaunchError
@@ -126,6 +127,7 @@ def sanitize_source(
     return SanitizerReport(made, contents[0], schedules, _varying(contents), complete)
 
 
+@takes_arrays
 def sanitize(
     fused: Any, *args: Any, schedules: int = 8,
     target: str = "sm_80", **kwargs: Any,

@@ -18,6 +18,7 @@ import numpy as np
 from opweave._functions.fuse import fuse
 from opweave._functions.fused import Fused
 from opweave._functions.raw import RawKernel
+from opweave._interchange.functions import takes_arrays
 from opweave._programs.program import Program
 from opweave._programs.rates import Rates, Regime
 from opweave.compiler.pipeline.specialise import symbol_extents
@@ -37,6 +38,7 @@ MATRIX = 512  # extent of the library's product on a host
 LAUNCHES = 9
 
 
+@takes_arrays
 def regime(
     fused: Fused | RawKernel | Program, *args: Any, measure: bool = True,
     rates: Rates | None = None, **kwargs: Any,

@@ -102,6 +102,14 @@ class AlignmentError(ArgumentError):
     """An array's elements do not lie at multiples of their size."""
 
 
+class InterchangeError(ArgumentError):
+    """An array of another library that cannot be taken, mixed with others, or given back."""
+
+
+class ReadOnlyError(InterchangeError, ValueError):
+    """The function writes to an argument whose library lets nobody write to it."""
+
+
 class NameRefusedError(OpweaveError, ValueError):
     """A name that may not enter generated source, or that is already taken."""
 

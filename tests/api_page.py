@@ -45,7 +45,7 @@ import opweave as ow
 # A chapter: its title, and what stands in it, by the name that a user writes or reads.
 CHAPTERS: dict[str, dict[str, Any]] = {
     "Compile": {"ow.fuse": ow.fuse, "ow.Fused": ow.Fused, "ow.repeat": ow.repeat,
-                "Repeated": Repeated},
+                "Repeated": Repeated, "ow.to_torch": ow.to_torch},
     "Read and change": {"ow.Program": ow.Program, "Kernel": KernelView, "ow.kernel": ow.kernel,
                         "ow.load": ow.load, "ow.store": ow.store, "OpcodeKernel": OpcodeKernel,
                         "ow.structural": ow.structural, "Structural": Structural,

@@ -10,6 +10,7 @@ from itertools import product
 from types import CodeType
 from typing import Any, NamedTuple
 
+from opweave._functions.states import tell
 from opweave.compiler.ir.expr import Expr, evaluate
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.pace import (
@@ -157,11 +158,9 @@ def warn(text: str) -> None:
 
 def warn_of_limit(name: str, error: RecompileError) -> None:
     """Warn of a function that was traced too often."""
-    warnings.warn(
+    tell(
         f"{name} was {error}. Calls like this one run in parts from now on; pass what differs as "
-        "an array, or as a number whose value is not asked for",
-        OpweaveWarning,
-        stacklevel=7,  # the line that calls
+        "an array, or as a number whose value is not asked for"
     )
 
 

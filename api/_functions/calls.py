@@ -14,6 +14,7 @@ import numpy as np
 
 from opweave._functions.arguments import Signature
 from opweave._functions.layout import Call
+from opweave._interchange.quick import GivingBack, Other, giving_back, viewed
 from opweave.compiler.captures.structure import Structure, packed
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.pipeline.specialise import Specialised
@@ -118,7 +119,7 @@ class Plain:
 
 
 # A prepared call, and the leaves that it takes.
-Known = tuple[Ready, Sequence[Any]]
+Known = tuple[Ready | GivingBack, Sequence[Any]]
 # Arguments by position and by name, and a call that gets them as they are given.
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -161,16 +162,16 @@ class Calls:
         is_given = not kwargs and len(args) == signature.count
         values = args if is_given else signature.in_order(args, kwargs)
         keys: list[Any] = []
-        for value in values:
-            kind = type(value)
+        others: list[Other] = []
+        for v in values:
+            kind = type(v)
             if kind is np.ndarray:
-                dtype = value.dtype
-                keys.append((dtype, type(dtype), value.shape, value.strides, value.flags.aligned))
+                keys.append((d := v.dtype, type(d), v.shape, v.strides, v.flags.aligned))
             elif kind in NUMBERS:
                 keys.append(kind)
             elif kind is bool or kind is str:
-                keys.append((kind, value))  # as ``static_key`` has it
-            else:
+                keys.append((kind, v))  # as ``static_key`` has it
+            elif not viewed(others, v, kind, keys):
                 return None
         for place in signature.selecting:
             keys[place] = argument_key(values[place], True, False)
@@ -182,8 +183,8 @@ class Calls:
         known = self._known.get(key := (False, structure, tuple(keys)))
         ready = known[0] if known and not known[0].asks else _serving(known or (), values)
         if ready is None:
-            return self._by_numpy(key, values, (args, kwargs), left)
-        return ready, values
+            return None if others else self._by_numpy(key, values, (args, kwargs), left)
+        return giving_back(ready, others, signature, values) if others else (ready, values)
 
     def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
         """Leave all calls like this one to NumPy, if they are found quickly.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, WholeLines, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import NOT_WORTH, ByNumPy, LeftToNumPy, Pace, keep, text_of
+from opweave._functions.states import tell
 from opweave._loops.rolling import Loops, NotRolled
 from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
 from opweave.compiler.tracing.calling import is_of_function
@@ -21,7 +21,6 @@ from opweave.compiler.tracing.written import has_written
 from opweave.opcodes.errors import (
     AlignmentError,
     OpweaveError,
-    OpweaveWarning,
     RecompileError,
     SubclassError,
     TraceError,
@@ -295,6 +294,5 @@ class Fallback:
         if told.stays and not self.loops.runs(told.rolled):
             keep(self._plain, told.rolled, (why, told.once, False))
         if why and not self.loops.runs(told.rolled) and self._is_news(told.once):
-            text = f"{self._signature.name} runs by NumPy, not fused: {why}"
-            warnings.warn(text, OpweaveWarning, stacklevel=4)  # the line that calls
+            tell(f"{self._signature.name} runs by NumPy, not fused: {why}")
         return result if out is None else packed_into(out, result)

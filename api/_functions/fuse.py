@@ -45,8 +45,10 @@ def fuse(
 
     Args:
         fn: a function of arrays and numbers, and of tuples, lists, dicts, dataclasses and objects
-            of them.  Arrays may be NumPy or CuPy arrays of any rank; numbers may differ from call
-            to call without a new compilation; texts, modules, dtypes and functions may not.
+            of them.  Arrays may be NumPy or CuPy arrays of any rank, or arrays of other libraries
+            of one kind, which results have, too: tensors of PyTorch, arrays of JAX or Arrow, or
+            what holds memory by a protocol.  Numbers may differ from call to call without a new
+            compilation; texts, modules, dtypes and functions may not.
         static_argnames: arguments whose values select what the function does.
         fast: relaxed arithmetic: contraction, approximate functions, no rounding of 16-bit
             intermediates.  Strict otherwise: fused is bit for bit what unfused gives.

@@ -20,6 +20,9 @@ from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import ByNumPy
 from opweave._functions.through_gpu import through_gpu
 from opweave._functions.watched import Watched
+from opweave._interchange.exchange import run_exchanged
+from opweave._interchange.functions import takes_arrays
+from opweave._interchange.kinds import are_plain, hold_foreign
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
@@ -76,11 +79,6 @@ class Fused(LikeGiven):
         return self._preparing.specialised
 
     @property
-    def _has_out(self) -> bool:
-        """Whether the function has a parameter of this name itself."""
-        return "out" in self.signature.names
-
-    @property
     def parameters(self) -> list[tuple[str, Any]]:
         """Names and defaults of the parameters."""
         return [(p.name, p.default) for p in self.signature.parameters]
@@ -118,7 +116,7 @@ class Fused(LikeGiven):
         """
         why: Unwritten | None = None
         try:
-            if config.quick and (out is UNGIVEN or not self._has_out):
+            if config.quick and (out is UNGIVEN or not self.signature.has_out):
                 known = self._calls.quickly(args, kwargs)
                 if known is not None:
                     ready, values = known
@@ -130,7 +128,7 @@ class Fused(LikeGiven):
                         why = error.with_traceback(None)
             if out is UNGIVEN:
                 out = None
-            elif self._has_out:
+            elif self.signature.has_out:
                 kwargs["out"], out = out, None
             return self._slowly(args, kwargs, out, why)
         except Exception as error:
@@ -139,10 +137,15 @@ class Fused(LikeGiven):
 
     def _slowly(self, args: Any, kwargs: Any, out: Any, why: Unwritten | None = None) -> Any:
         """Any call but one that was prepared before and has nothing special."""
+        if hold_foreign((*args, *kwargs.values(), out)):
+            return run_exchanged(self, self.signature, args, kwargs, out)
         try:
             call = self.signature.bind(args, kwargs)
-            if any(map(is_traced, call.values)):
+            plain = are_plain(call.values)
+            if not plain and any(map(is_traced, call.values)):
                 return self._inside(args, kwargs, out)
+            if not plain and hold_foreign(call.values):  # in containers
+                return run_exchanged(self, self.signature, args, kwargs, out)
             if config.errors == "numpy":
                 return self._watched(call, args, kwargs, out)
             if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
@@ -192,12 +195,12 @@ class Fused(LikeGiven):
             OpweaveError: it cannot be one program.
         """
         known = self._calls.quickly(args) if config.device == "host" else None
-        if known is not None and isinstance(known[0], Ready):
-            return known
+        if known is not None and isinstance(ready := known[0], Ready):
+            return ready, known[1]
         call = self.signature.bind(args, {})
         return self.ready_for(call) or self.prepare(call), call.values
 
-    @folded
+    @takes_arrays
     def lower(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Program:
         """Lower for a target without running: "host", an architecture, or a device description.
 
@@ -209,7 +212,7 @@ class Fused(LikeGiven):
         call = self.signature.bind(args, kwargs)
         return Program(self, self._preparing.found_on(call, target))
 
-    @folded
+    @takes_arrays
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Kernels, decisions with reasons, bytes and launches saved; prints as text.
 

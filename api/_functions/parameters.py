@@ -46,9 +46,18 @@ class Parameters:
                     f"fuse: static_argnames names {shown(wanted)}, not among {', '.join(names)}"
                 )
         self.names = names
+        self.has_out = "out" in names  # a parameter of the function's own
         self.static = tuple(name in self.wanted for name in names)
         self.selecting = tuple(map(names.index, self.wanted))
         self.plain = Layout(names, self.static, names, (None,) * len(names), state=state)
+
+    def place(self, number: int) -> str:
+        """How a user writes an argument by its position, such as ``rest[1]``."""
+        kinds = [p.kind for p in self.parameters]
+        rest = kinds.index(VARIADIC[0]) if VARIADIC[0] in kinds else len(kinds)
+        if number >= rest:
+            return f"{self.names[rest]}[{number - rest}]"
+        return self.names[number] if number < len(kinds) else str(number)
 
     def in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Argument values in the order of the parameters; of ``*args`` a tuple.

@@ -13,6 +13,8 @@ from opweave._functions.calls import Ready
 from opweave._functions.fused import Fused
 from opweave._functions.loops import Repetition
 from opweave._functions.named import by_name
+from opweave._interchange.exchange import run_exchanged
+from opweave._interchange.kinds import hold_foreign
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
@@ -98,6 +100,8 @@ class Repeated:
             if any(map(is_traced, args)):
                 refuse_inside(self.name, self.step.options.structure)
                 return self.__opweave_with__(self.__opweave_function__)(*args)
+            if hold_foreign(args):
+                return run_exchanged(self, self.step.signature, args, {}, None)
             if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
                 return self._through_gpu(args)
             ready, values = self.step.bound(args)

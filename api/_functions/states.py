@@ -25,12 +25,15 @@ def asked_for() -> str:
 
 def tell_of_errors(name: str, asked: str) -> None:
     """Say that kernels do not do what ``np.errstate`` asks for."""
-    warnings.warn(
+    tell(
         f"{name} is compiled under np.errstate({asked}), and its kernels neither warn nor raise; "
-        'opweave.config(errors="numpy") makes calls do both, as NumPy does',
-        OpweaveWarning,
-        stacklevel=_levels(),
+        'opweave.config(errors="numpy") makes calls do both, as NumPy does'
     )
+
+
+def tell(text: str) -> None:
+    """Warn at the user's line that calls."""
+    warnings.warn(text, OpweaveWarning, stacklevel=_levels())
 
 
 def _levels() -> int:

@@ -253,9 +253,7 @@ class OpcodeKernel:
         if operands and all(map(is_operand, operands)):
             return self.bind(*args, **kwargs)
         if config.errors == "numpy":  # which prepares kernels of its own
-            named = {k: v for k, v in kwargs.items() if k != "out" or not has_place}
-            call = self.fused.signature.bind(args, named)
-            _ = self.fused.ready_for(call) or self.fused.prepare(call)
+            self.lower(*args, **{k: v for k, v in kwargs.items() if k != "out" or not has_place})
         return self.fused(*args, **kwargs)
 
     # What was made of it

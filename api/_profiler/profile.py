@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from opweave._interchange.functions import takes_arrays
 from opweave._profiler.report import KernelProfile, ProfileReport
 from opweave.compiler.ir.accumulation import ProductPlan
 from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device, device_for
@@ -54,6 +55,7 @@ class ProfiledLaunch:
     counters: frozenset[int] = frozenset()
 
 
+@takes_arrays
 def profile(fused: Any, *args: Any, target: str = "sm_90a", **kwargs: Any) -> ProfileReport:
     """Count what the kernels of a call do on a GPU, and model its time; no GPU is needed.
 

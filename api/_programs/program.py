@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from opweave._interchange.functions import gives_arrays, takes_arrays
 from opweave._programs.interface import Arguments, FusedLike
 from opweave._programs.kernel_view import KernelView
 from opweave._programs.report import Report, bound_of, output_names, run_judged
@@ -71,7 +72,7 @@ class Program:
         """The graph that the kernels compute; prints as text."""
         return self.lowered.graph
 
-    @folded
+    @gives_arrays
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run what was lowered: on the GPU, on the host, or an sm target in verify mode.
 
@@ -82,7 +83,7 @@ class Program:
         call = self.arguments(args, kwargs)
         return self.run_by(self.executor(call), call)
 
-    @folded
+    @gives_arrays
     def verify(self, *args: Any, schedule: int = 0, executor: str = "simt", **kwargs: Any) -> Any:
         """Run without a GPU what was lowered for one: barriers and bounds are checked.
 
@@ -153,14 +154,14 @@ class Program:
         """The same guard and shape class with other kernels."""
         return Program(self.fused, self.found, lowered)
 
-    @folded
+    @gives_arrays
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
         call = self.arguments(args, kwargs)
         call = replace(call, arrays=call.on_host)
         return self._packed(run_reference(self.lowered.graph, call.arrays, call.known), call)
 
-    @folded
+    @takes_arrays
     def check(
         self,
         *args: Any,
@@ -185,14 +186,14 @@ class Program:
         )
         return checked(self.lowered, partial(run_judged, call=call, executor=runs), fast)
 
-    @folded
+    @takes_arrays
     def bisect(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.bisect``."""
         from opweave._programs.bisect import bisect
 
         return bisect(self, self.arguments(args, kwargs))
 
-    @folded
+    @takes_arrays
     def bounds(self, *args: Any, executor: str = "host", **kwargs: Any) -> tuple[Bound, ...]:
         """Wide values and largest errors of the outputs; see ``opweave.bounds.derive``."""
         return self._bounds(self.arguments(args, kwargs), executor)
@@ -239,7 +240,7 @@ class Program:
                 view.binary  # noqa: B018  (building is the point)
         return program
 
-    @folded
+    @takes_arrays
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.explain``."""
         from opweave._programs.explain import explain

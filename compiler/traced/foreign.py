@@ -78,9 +78,15 @@ def is_foreign(kind: type) -> bool:
 
 
 @lru_cache(MOST_CLASSES)
+def row_of(kind: type) -> str:
+    """What the row of a library's class, or of one that it is derived from, says; "" for none."""
+    return _row(kind, kind.__mro__)
+
+
+@lru_cache(MOST_CLASSES)
 def _remedy(kind: type) -> str:
     protocols = (text for name, text in PROTOCOLS.items() if hasattr(kind, name))
-    return _row(kind, kind.__mro__) or next(protocols, "")
+    return row_of(kind) or next(protocols, "")
 
 
 def _row(kind: type, classes: tuple[type, ...]) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ DOCS = ROOT / "docs"
 AS_FOR_USERS = True
 PAGES = ("tutorial.md", "opcodes.md", "sanitize.md", "raw.md", "fused.md", "errors.md", "environment.md", "performance.md",
          "toggles.md", "differences.md",
+         pytest.param("arrays.md", marks=pytest.mark.skipif(
+             not all(map(find_spec, ("torch", "pandas", "xarray"))), reason="not all are installed")),
          pytest.param("guide.md", marks=pytest.mark.nvrtc),
          pytest.param("ptx.md", marks=pytest.mark.nvrtc),
          pytest.param("profile.md", marks=pytest.mark.nvrtc))  # fmt: skip

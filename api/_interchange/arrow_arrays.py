@@ -1,0 +1,63 @@
+"""Arrow's arrays of numbers without nulls: read where they lie, and results as such arrays."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from opweave._interchange.kinds import ArrayKind, NotTaken, refusing
+
+LABEL = "pyarrow.Array"
+
+
+def kind_of(cls: type) -> ArrayKind:
+    """The kind of a class of Arrow's."""
+    pyarrow = _pyarrow()
+    if issubclass(cls, pyarrow.ChunkedArray):
+        do = "{x}.combine_chunks()"
+        return refusing(LABEL, "pyarrow.ChunkedArray, whose chunks lie apart", do)
+    if issubclass(cls, pyarrow.NumericArray):
+        return ArrayKind(LABEL, view, give, "pyarrow.array({x})")
+    found = f"pyarrow.{cls.__name__}, whose elements are no numbers in a row"
+    return refusing(LABEL, found, "{x}.to_numpy(zero_copy_only=False)")
+
+
+def view(array: Any) -> Any:
+    """The elements of an array where they lie, read-only.
+
+    Raises:
+        NotTaken: it has nulls.
+    """
+    if array.null_count:
+        found = f"one with {array.null_count} nulls, which a kernel has not"
+        raise NotTaken(found, "{x}.fill_null(0), or {x}.drop_null()")
+    try:
+        return array.to_numpy()
+    except _pyarrow().ArrowInvalid as error:
+        raise NotTaken(f"one of {array.type} ({error})", "{x}.cast(pyarrow.float64())") from None
+
+
+def give(array: Any, like: Any) -> Any:
+    """An Arrow array on the memory of an array that nobody else has; a scalar of no dimensions.
+
+    Raises:
+        NotTaken: it has several dimensions, or a type that Arrow has not.
+    """
+    pyarrow = _pyarrow()
+    if array.ndim > 1:
+        found = f"a result of {array.ndim} dimensions, where Arrow's arrays have one"
+        raise NotTaken(found, "{x}.to_numpy(), and the result is NumPy's")
+    if not (array.flags.owndata and array.flags.writeable):
+        array = np.array(array)
+    array.flags.writeable = False  # whoever has it, too: Arrow's arrays never change
+    try:
+        return pyarrow.array(array) if array.ndim else pyarrow.array(array.reshape(1))[0]
+    except pyarrow.ArrowNotImplementedError:
+        found = f"a result of {array.dtype}, which Arrow has not"
+        raise NotTaken(found, "{x}.to_numpy(), and the result is NumPy's") from None
+
+
+def _pyarrow() -> Any:
+    return sys.modules["pyarrow"]  # who has an array has imported it

@@ -1,0 +1,101 @@
+"""The quick way of a call with arrays of one other library: a call like it was prepared before.
+
+``Calls.quickly`` looks at every value once; here is what it asks of a value of another library.
+All that this does not know takes the way of exchange.py, which raises what there is to raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from opweave._interchange.exchange import ASKING, CallNames, Exchange
+from opweave._interchange.kinds import ArrayKind, NotTaken, known
+
+
+class Runs(Protocol):
+    """A prepared call."""
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Run with these leaves."""
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        """The same, with arrays for the outputs."""
+
+
+# An array of another library: its place among a call's values, itself, NumPy's view, its kind.
+Other = tuple[int, Any, Any, ArrayKind]
+
+
+def viewed(others: list[Other], value: Any, cls: type, keys: list[Any]) -> bool:
+    """Add a value to the others of a call, and its key; False where this way does not serve."""
+    kind = known.get(cls)
+    if kind is None or kind.give is None:
+        return False
+    for other in others:
+        if other[1] is value or other[3].label is not kind.label:
+            return False  # the same array twice is one view twice
+    try:
+        view = kind.view(value)
+    except NotTaken:
+        return False
+    if type(view) is not np.ndarray:
+        return False
+    others.append((len(keys), value, view, kind))
+    keys.append((d := view.dtype, type(d), view.shape, view.strides, view.flags.aligned))
+    return True
+
+
+def giving_back(
+    ready: Runs, others: list[Other], names: CallNames, values: Sequence[Any]
+) -> tuple[GivingBack, Sequence[Any]] | None:
+    """A prepared call around another, and its values; None where some are arrays of NumPy's.
+
+    Args:
+        values: of the call, then those that the function reads from outside.
+    """
+    found = [*values]
+    if len(others) < names.count:
+        for value in found[: names.count]:
+            if type(value) is np.ndarray and value.ndim:
+                return None
+    for place, _, view, _ in others:
+        found[place] = view
+    return GivingBack(ready, others, names), found
+
+
+class GivingBack:
+    """A prepared call that gives its results back in the kind of the others."""
+
+    __slots__ = ("names", "others", "ready")
+
+    def __init__(self, ready: Runs, others: list[Other], names: CallNames):
+        self.ready, self.others, self.names = ready, others, names
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Run with these leaves."""
+        try:
+            found = self.ready(values)
+        except ASKING as error:
+            raise self._exchange().told_of(error) from error.__cause__
+        if type(found) is np.ndarray and found.base is None:  # a view has a base
+            _, like, _, kind = self.others[0]
+            try:
+                return kind.give(found, like)  # type: ignore[misc]
+            except NotTaken:
+                pass  # told below
+        return self._exchange().given_back(found)
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        """The same, with arrays for the outputs, which are of that kind, too."""
+        exchange = self._exchange()
+        exchange.take((), {"out": out})
+        return exchange.run(lambda out: self.ready.into(out, values))
+
+    def _exchange(self) -> Exchange:
+        made = Exchange(self.names)
+        for place, other, view, kind in self.others:
+            made.hold(other, view, kind, place)
+        return made
