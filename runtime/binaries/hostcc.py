@@ -16,7 +16,7 @@ from opweave.opcodes.errors import CompileError, NoCompilerError
 from opweave.runtime.binaries.clang_ir import EMIT, told
 from opweave.runtime.binaries.compilers import communicate
 from opweave.runtime.binaries.folders import temporary_folder, zig_cache
-from opweave.runtime.binaries.precompiled import Headers
+from opweave.runtime.binaries.precompiled import INSTANTIATED, Headers
 from opweave.runtime.process.environment import for_compilers
 
 # No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
@@ -247,8 +247,9 @@ def _precompiled(text: str, options: Sequence[str], name: str) -> bool:
     """Make a header in zig's folder, where zig runs; False where it is refused."""
     Path(zig_cache(), f"{name}.h").write_text(text)
     parts = ["c++-header" if o == "c++" else o for o in options if o != "-shared"]
+    made = [INSTANTIATED, "-o", f"{name}.pch", f"{name}.h"]
     try:
-        run_compiler([*host_compiler().command, *parts, "-o", f"{name}.pch", f"{name}.h"], "")
+        run_compiler([*host_compiler().command, *parts, *made], "")
     except CompileError:
         return False
     return True

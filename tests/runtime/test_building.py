@@ -205,7 +205,7 @@ HEADED_KERNEL = """extern "C" __global__ void
 f(const float* x, float* out, const index_t cols)
 {{
     const index_t j0 = ((index_t)blockIdx.x * blockDim.x + threadIdx.x);
-    if (j0 < cols) out[j0] = x[j0] + {number}.0f;
+    if (j0 < cols) out[j0] = x[j0] + {number};
 }}
 OW_ENTRY(f)
 """
@@ -213,10 +213,14 @@ HEADED = f'#define USE_VECTOR_IO 0\n{HEAD_TOGGLES}#include "opweave.cuh"\n\n{HEA
 
 
 @pytest.mark.parametrize(("source", "begins"), [
+    # a header has all kinds of special functions, and no toggle that its helpers do not read
     (f'#define OW_NO_POWERS\n#line 1\n// a name\n{HEAD_TOGGLES}#include "opweave.cuh"\n\nint x;\n',
-     '#define OW_NO_POWERS\n#define USE_64BIT_INDEX   0\n#include "opweave.cuh"\n'),
-    ('#include "opweave.cuh"\n#include "rows.cuh"\nint x;',
-     '#include "opweave.cuh"\n#include "rows.cuh"\n'),
+     '#define USE_64BIT_INDEX 0\n#include "opweave.cuh"\n'),
+    # it ends behind the first of them; a macro that it defines for the next is not used there
+    ('#define THREADS_PER_ROW 8\n#include "opweave.cuh"\n#define BLOCK 8\n#include "rows.cuh"\n',
+     '#include "opweave.cuh"\n'),
+    ('#define THREADS_PER_ROW 8\n#include "rows.cuh"\n',
+     '#define THREADS_PER_ROW 8\n#include "rows.cuh"\n'),
     # a toggle that another asks for
     ('#define N 3\n#define USE_FAST_MATH N\n#include "opweave.cuh"\n',
      '#define N 3\n#define USE_FAST_MATH N\n#include "opweave.cuh"\n'),
@@ -224,9 +228,10 @@ HEADED = f'#define USE_VECTOR_IO 0\n{HEAD_TOGGLES}#include "opweave.cuh"\n\n{HEA
     ('int x;\n#include "opweave.cuh"\n', ""),
     ('#include "opweave.cuh"\n#pragma once\n#include "rows.cuh"\n', '#include "opweave.cuh"\n'),
     ('#if 0\n#include "opweave.cuh"\n#endif\n', ""),
+    ('#include "nowhere.cuh"\n#include "opweave.cuh"\n', ""),
     ("#include <cuda_fp16.h>\n", ""), ("#define N 3\nint x;", ""), ("", ""),
 ])  # fmt: skip
-def test_a_kernel_begins_with_device_helpers_and_the_toggles_that_they_ask_for(source, begins):
+def test_a_kernel_begins_with_a_device_helper_and_the_toggles_that_it_reads(source, begins):
     assert beginning(source) == begins
 
 
@@ -249,14 +254,31 @@ def test_a_header_is_made_when_enough_kernels_begin_with_it():
     assert not any(plain)
 
 
+def test_headers_that_are_asked_for_in_turns_have_names_of_their_own():
+    """So do those of a forked child, which makes its own in the folder of its parent."""
+    names, processes = {}, [Headers(), Headers()]
+
+    def make(text, options, name):
+        names.setdefault((text, *options), set()).add(name)
+        return True
+
+    for number in [0, 1, 2] * ASKED + [2, 1, 0]:
+        for headers in processes[: 1 + number % 2]:
+            headers.of(f'#define USE_FAST_MATH {number}\n#include "opweave.cuh"\n', ["-O3"], make)
+
+    assert [len(found) for found in names.values()] == [1, 1, 1]
+    assert len(set.union(*names.values())) == 3
+
+
 def without_names(binary):
     """A library without the names of zig's temporary files, which follow from the source."""
     return re.sub(rb"[0-9a-f]{16,}", b"", binary)
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("leaves_out", ["", "#define OW_NO_POWERS\n#define OW_NO_ANGLES\n"])
 @pytest.mark.parametrize("mode", ["run", "verify"])
-def test_a_binary_is_the_same_by_a_header(monkeypatch, mode):
+def test_a_binary_is_the_same_by_a_header(monkeypatch, mode, leaves_out):
     if not hostcc.is_zig(hostcc.host_compiler().command):
         pytest.skip("headers are made by zig alone")
     commands, real = [], hostcc.run_compiler
@@ -269,8 +291,8 @@ def test_a_binary_is_the_same_by_a_header(monkeypatch, mode):
     monkeypatch.setattr(hostcc, "HEADERS", Headers())
     flags = hostcc.flags(mode, fast=False)
     made = [
-        hostcc.compile_host(HEADED.format(number=number), flags, HOST_INCLUDE)
-        for number in [1] * ASKED
+        hostcc.compile_host(leaves_out + HEADED.format(number="expf(1) + 1"), flags, HOST_INCLUDE)
+        for _ in range(ASKED)
     ]
 
     assert sum("-include-pch" in command for command in commands) == 1
