@@ -37,7 +37,8 @@ TABLE: dict[str, dict[str, Slow]] = {
         "test_results_are_those_of_numpy": every(2),
     },
     "test_lists.py": {
-        "test_a_list_has_the_bits_of_its_op_codes_as_operators": diagonal("dtype", "target", most=9),
+        "test_a_list_has_the_bits_of_its_op_codes_as_operators": diagonal("dtype", "target",
+            most=9).less("int16-host", "int32-host"),
         "test_a_list_has_the_same_bits_wherever_it_stands": diagonal("form", "target"),
     },
     "test_operators.py": {
@@ -45,8 +46,11 @@ TABLE: dict[str, dict[str, Slow]] = {
         "test_casts_agree_with_numpy": only("source", *_TYPES, "int8", "float16", "uint64"),
         "test_composites_agree_with_numpy": diagonal("composite", "name"),
         "test_fused_operators_return_numpys_dtypes": only("name", *_TYPES),
-        "test_reductions_agree_with_numpy": diagonal("name", "axis"),
-        "test_unary_operators_agree_with_numpy_on_special_values": only("name", *_TYPES),
+        # columns of these: 0-int64, and 1-uint8 along rows
+        "test_reductions_agree_with_numpy": diagonal("name", "axis").less("0-int8", "0-uint32"),
+        # doubles: test_umath_rows.py::test_rows_hold_on_the_host
+        "test_unary_operators_agree_with_numpy_on_special_values": only("name", *_TYPES).less(
+            "float64"),
     },
     "test_ordinary_numbers.py": {
         "test_a_long_array_has_the_bits_of_its_pieces": diagonal("name", "dtype"),
