@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from hashlib import sha256
 
 from opweave.runtime.process import locks
 from opweave.templates import TEMPLATES
@@ -57,6 +58,11 @@ def _directives(source: str) -> Iterator[str]:
             return
 
 
+def _name_of(key: tuple[str, ...]) -> str:
+    """A name that no other header has: forked children make theirs in the folder of the parent."""
+    return f"header{sha256(repr(key).encode()).hexdigest()[:32]}"
+
+
 class Headers:
     """The headers that this process has made, by their text and the options."""
 
@@ -79,8 +85,8 @@ class Headers:
         key = text, *options
         with self._lock:
             self._asked[key] = asked = self._asked.get(key, 0) + 1
-            name = f"header{len(self._asked)}"
         if asked == ASKED:
+            name = _name_of(key)
             self._made[key] = name if make(text, options, name) else ""
         made = self._made.get(key)
         return ["-include-pch", f"{made}.pch"] if made else []

@@ -249,6 +249,22 @@ def test_a_header_is_made_when_enough_kernels_begin_with_it():
     assert not any(plain)
 
 
+def test_headers_that_are_asked_for_in_turns_have_names_of_their_own():
+    """So do those of a forked child, which makes its own in the folder of its parent."""
+    names, processes = {}, [Headers(), Headers()]
+
+    def make(text, options, name):
+        names.setdefault((text, *options), set()).add(name)
+        return True
+
+    for number in [0, 1, 2] * ASKED + [2, 1, 0]:
+        for headers in processes[: 1 + number % 2]:
+            headers.of(f'#define USE_FAST_MATH {number}\n#include "opweave.cuh"\n', ["-O3"], make)
+
+    assert [len(found) for found in names.values()] == [1, 1, 1]
+    assert len(set.union(*names.values())) == 3
+
+
 def without_names(binary):
     """A library without the names of zig's temporary files, which follow from the source."""
     return re.sub(rb"[0-9a-f]{16,}", b"", binary)
