@@ -53,8 +53,9 @@ TABLE: dict[str, dict[str, Slow]] = {
             "rolled", "softmax_of_picked"),
         "test_a_gpus_kernels_read_the_same_places": every(2).also("casts", "embedded",
             "arguments_of", "apart", "rows_of_joined").less("rolled", "stacked"),
-        "test_a_stack_of_arrays_that_lie_differently_is_numpys": diagonal("axis", "dtype"),
-        "test_every_dtype_moves": every(10).also("bool"),
+        "test_a_stack_of_arrays_that_lie_differently_is_numpys": diagonal("axis",
+            "dtype").less("bool-0", "float64-1"),
+        "test_every_dtype_moves": every(10).also("bool").less("float16"),
         "test_fused_is_bit_for_bit_unfused_and_within_its_bounds": only("name", "casts",
             "softmax_of_picked"),
         "test_in_parts_they_are_the_same": only("name", "boundaries", "casts"),
@@ -64,7 +65,7 @@ TABLE: dict[str, dict[str, Slow]] = {
     },
     "test_kept_rows.py": {
         "test_bits_are_those_of_separate_kernels": diagonal("columns", "function",
-            "dtype").less("1000-softmax-f4"),
+            "dtype").less("1000-softmax-f4", "1025-two-f8"),
     },
     "test_kernels.py": {
         "test_a_warp_joins_by_shuffles_without_a_barrier": every(2).less("sm_100"),
@@ -121,7 +122,7 @@ TABLE: dict[str, dict[str, Slow]] = {
         "test_every_shape_agrees_with_numpy": diagonal("target", "shapes", most=12),
         "test_fused_equals_unfused_bit_for_bit": diagonal("target",
             "case", most=3).also("host-chain of maps", "host-norm", "host-softmax",
-            "sm_80-chain of maps", "sm_80-norm"),
+            "sm_80-chain of maps", "sm_80-norm").less("sm_80-softmax of 10"),
         "test_products_with_one_column_are_numpys": diagonal("dtype",
             "name", most=4).also("bool-epilogue", "uint16-epilogue"),
         "test_rows_without_columns_are_reduced_to_the_identity": diagonal("target", "inner",
@@ -139,7 +140,7 @@ TABLE: dict[str, dict[str, Slow]] = {
             "target", most=6).also("(5, 37)-16-bit-sm_90a", "(5, 37)-with a column value-sm_90a",
             "(5, 37)-with a row value-sm_75", "(5, 37)-16-bit-sm_75"),
         "test_on_the_host_the_bits_are_numpys": diagonal("axis", "name", "dtype"),
-        "test_parts_of_a_row_replace_the_plan": every(1).less("0-2", "0-16"),
+        "test_parts_of_a_row_replace_the_plan": every(1).less("0-2", "0-16", "0-64"),
         "test_special_values_are_carried_as_numpy_does": diagonal("target", "name", "bad"),
     },
     "test_views.py": {
