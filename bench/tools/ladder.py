@@ -38,7 +38,7 @@ APART = 1.15
 TAKEN = {"11_kernel_double_buffering": "const int WARPSIZE = 32;\n"}
 
 
-class Step(NamedTuple):
+class Rung(NamedTuple):
     """A kernel of the ladder: its file, name and template arguments; how it is launched there.
 
     Attributes:
@@ -68,23 +68,23 @@ class Step(NamedTuple):
 
 # Launches of src/runner.cu, figures of README.md.
 LADDER = (
-    Step("1_naive", "sgemm_naive", "", (32, 32), (32, 32), 309.0),
-    Step("2_kernel_global_mem_coalesce", "sgemm_global_mem_coalesce", "32", (32, 32), (1024,),
+    Rung("1_naive", "sgemm_naive", "", (32, 32), (32, 32), 309.0),
+    Rung("2_kernel_global_mem_coalesce", "sgemm_global_mem_coalesce", "32", (32, 32), (1024,),
          1986.5),
-    Step("3_kernel_shared_mem_blocking", "sgemm_shared_mem_block", "32", (32, 32), (1024,),
+    Rung("3_kernel_shared_mem_blocking", "sgemm_shared_mem_block", "32", (32, 32), (1024,),
          2980.3),
-    Step("4_kernel_1D_blocktiling", "sgemm1DBlocktiling", "64,64,8,8", (64, 64), (512,), 8474.7),
-    Step("5_kernel_2D_blocktiling", "sgemm2DBlocktiling", "128,128,8,8,8", (128, 128), (256,),
+    Rung("4_kernel_1D_blocktiling", "sgemm1DBlocktiling", "64,64,8,8", (64, 64), (512,), 8474.7),
+    Rung("5_kernel_2D_blocktiling", "sgemm2DBlocktiling", "128,128,8,8,8", (128, 128), (256,),
          15971.7),
-    Step("6_kernel_vectorize", "sgemmVectorize", "128,128,8,8,8", (128, 128), (256,), 18237.3),
-    Step("7_kernel_resolve_bank_conflicts", "sgemmResolveBankConflicts", "128,128,8,8,8",
+    Rung("6_kernel_vectorize", "sgemmVectorize", "128,128,8,8,8", (128, 128), (256,), 18237.3),
+    Rung("7_kernel_resolve_bank_conflicts", "sgemmResolveBankConflicts", "128,128,8,8,8",
          (128, 128), (256,), 16213.4),
-    Step("8_kernel_bank_extra_col", "sgemmResolveBankExtraCol", "128,128,8,8,8", (128, 128),
+    Rung("8_kernel_bank_extra_col", "sgemmResolveBankExtraCol", "128,128,8,8,8", (128, 128),
          (256,), 16459.2),
-    Step("9_kernel_autotuned", "sgemmAutotuned", "128,128,16,8,8", (128, 128), (256,), 19721.0),
-    Step("10_kernel_warptiling", "sgemmWarptiling", "128,128,16,64,64,4,8,4,128", (128, 128),
+    Rung("9_kernel_autotuned", "sgemmAutotuned", "128,128,16,8,8", (128, 128), (256,), 19721.0),
+    Rung("10_kernel_warptiling", "sgemmWarptiling", "128,128,16,64,64,4,8,4,128", (128, 128),
          (128,), 21779.3),
-    Step("11_kernel_double_buffering", "sgemmDoubleBuffering", "128,256,16,128,32,1,8,8,256",
+    Rung("11_kernel_double_buffering", "sgemmDoubleBuffering", "128,256,16,128,32,1,8,8,256",
          (128, 256), (256,), 17278.3),
 )  # fmt: skip
 
@@ -92,7 +92,7 @@ LADDER = (
 class Row(NamedTuple):
     """A step, and what the model says of it."""
 
-    step: Step
+    step: Rung
     profile: KernelProfile
 
     @property
@@ -105,7 +105,7 @@ class Row(NamedTuple):
         return self.us / self.step.us - 1
 
 
-def source_of(step: Step, folder: Path = SOURCES) -> str:
+def source_of(step: Rung, folder: Path = SOURCES) -> str:
     """A kernel's file as it is, without headers of the host; a template with its instance.
 
     Raises:
@@ -122,7 +122,7 @@ def source_of(step: Step, folder: Path = SOURCES) -> str:
     return f"{made}\ntemplate __global__ void {step.name}<{step.arguments}>({types});\n"
 
 
-def profiled(step: Step, device: DeviceModel, folder: Path = SOURCES) -> Row:
+def profiled(step: Rung, device: DeviceModel, folder: Path = SOURCES) -> Row:
     """A step of the ladder on a described device."""
     matrix = np.empty((N, N), np.float32)
     args = (N, N, N, 1.0, matrix, matrix.copy(), 0.0, matrix.copy())
