@@ -6,7 +6,9 @@ import types
 
 import pytest
 
-from tests.support.processes import python
+from opweave.runtime.binaries.build import builder, key_parts
+from opweave.runtime.binaries.cache import DiskCache
+from opweave.templates import TEMPLATES
 from tests.support.recording_cupy import Cupy
 
 
@@ -24,15 +26,15 @@ def launches(monkeypatch):
     runtime.live_device.cache_clear()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def warm(tmp_path_factory):
-    """A cache folder that has the executor's own library, and no kernel."""
-    root = tmp_path_factory.mktemp("warm") / "cache"
-    python(
-        "from opweave.runtime.host.launcher import runtime_library; runtime_library()",
-        OPWEAVE_CACHE_DIR=str(root),
-    )
-    return root
+    """A cache folder that has the executor's own library, as this process has it, and no kernel."""
+    source = (TEMPLATES / "host" / "runtime.cpp").read_text()
+    library = builder().build_plain(source)
+    cache = DiskCache(tmp_path_factory.mktemp("warm") / "cache")
+    cache.put(library.key, source, library.payload, key_parts(source, "host"))
+    assert cache.get(library.key) == library.payload
+    return cache.root
 
 
 @pytest.fixture

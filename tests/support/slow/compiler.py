@@ -19,7 +19,9 @@ TABLE: dict[str, dict[str, Slow]] = {
         "test_a_bound_of_clip_beyond_the_type_bounds_nothing": diagonal("low", "high", "dtype"),
     },
     "test_forwarding.py": {
-        "test_fused_kernels_and_single_ones_leave_the_same_bits": every(3),
+        # what `streamed` and `some_planes` leave: test_arguments_hold_what_numpy_leaves_there
+        "test_fused_kernels_and_single_ones_leave_the_same_bits": every(3).less("streamed",
+            "some_planes"),
     },
 }
 # fmt: on

@@ -37,16 +37,20 @@ TABLE: dict[str, dict[str, Slow]] = {
         "test_results_are_those_of_numpy": every(2),
     },
     "test_lists.py": {
-        "test_a_list_has_the_bits_of_its_op_codes_as_operators": diagonal("dtype", "target", most=9),
-        "test_a_list_has_the_same_bits_wherever_it_stands": diagonal("form", "target"),
+        "test_a_list_has_the_bits_of_its_op_codes_as_operators": diagonal("dtype", "target",
+            most=9).less("int16-host", "int32-host"),
+        "test_a_list_has_the_same_bits_wherever_it_stands": diagonal("form", "target").less(
+            "behind a product, by rows-host"),
     },
     "test_operators.py": {
         "test_binary_operators_agree_with_numpy_on_all_pairs_of_special_values": only("name", *_TYPES),
         "test_casts_agree_with_numpy": only("source", *_TYPES, "int8", "float16", "uint64"),
         "test_composites_agree_with_numpy": diagonal("composite", "name"),
         "test_fused_operators_return_numpys_dtypes": only("name", *_TYPES),
-        "test_reductions_agree_with_numpy": diagonal("name", "axis"),
-        "test_unary_operators_agree_with_numpy_on_special_values": only("name", *_TYPES),
+        "test_reductions_agree_with_numpy": diagonal("name", "axis").less("0-int8"),
+        # doubles: test_umath_rows.py::test_rows_hold_on_the_host
+        "test_unary_operators_agree_with_numpy_on_special_values": only("name", *_TYPES).less(
+            "float64"),
     },
     "test_ordinary_numbers.py": {
         "test_a_long_array_has_the_bits_of_its_pieces": diagonal("name", "dtype"),
@@ -82,7 +86,7 @@ TABLE: dict[str, dict[str, Slow]] = {
     },
     "test_toggles_of_running_values.py": {
         "test_a_running_value_has_the_same_bits_with_every_value_in_every_form": diagonal("name",
-            "target"),
+            "target").less("rows of a product-host", "scanned rows-sm_80", "a product-sm_80"),
     },
     "test_umath_rows.py": {
         "test_rows_hold_in_verify_mode": diagonal("first", "dtype"),
