@@ -47,8 +47,9 @@ def test_a_grid_stride_loop_reads_as_cuda():
         "first < cols;\n"
         "         first += (index_t)gridDim.x * (CHUNKS * BLOCK * VECTOR)) {\n"
     ) in text
-    assert "load_chunk_by<ReadOnly>(x_v[c], x + j0, cols - j0);" in text
-    assert "if (j < cols) add_to(out + j, out_v[c][l]);" in text
+    assert "edge = whole ? j0 + VECTOR : cols;" in text
+    assert "load_chunk_by<ReadOnly>(x_v[c], x + j0, edge - j0);" in text
+    assert "if (j < cols) add_to(out + j, out_v[l]);" in text
 
 
 def test_edits_stand_in_the_list_of_the_kernel_in_explain_and_in_the_flat_source():
@@ -91,7 +92,8 @@ def test_names_of_a_contract_may_be_arguments():
     k = ow.kernel([ow.load("end", by=o.read_only), ow.load("p"), o.add("end", "p"), ow.store()])
     text = source(k.replace("guard", ow.structural("guard", "end = cols")), X, X)
 
-    assert "load_chunk_by<ReadOnly>(end__v[c], end_ + j0, end - j0);" in text
+    assert "edge = whole ? j0 + VECTOR : end;" in text
+    assert "load_chunk_by<ReadOnly>(end__v[c], end_ + j0, edge - j0);" in text
 
 
 def test_an_edit_is_one_of_the_cache_key_and_outlives_other_edits():
@@ -258,7 +260,7 @@ def test_a_race_of_stores_that_add_without_atomics_is_found():
 
     (found,) = ow.sanitize(plain, X, schedules=2).findings
     assert found.kind == "global-race"
-    assert "*(out + j) = *(out + j) + out_v[c][l]" in str(found)
+    assert "*(out + j) = *(out + j) + out_v[l]" in str(found)
     assert ow.sanitize(atomic, X, schedules=2).ok
     with pytest.raises(e.CheckError):  # each element was added twice
         atomic.lower(X, target="sm_80").check(X)

@@ -306,7 +306,8 @@ def test_the_words_of_a_policy_are_as_wide_as_it_says(dtype):
     kernel = lowered(lambda x: x * 2 + 1, np.zeros(4096, dtype), target="sm_80")
 
     sass = kernel.replace("load", o.read_only).replace("store", o.streaming_store).sass
-    assert (sass.count(read), sass.count(written)) == (1, 1)
-    assert kernel.replace("load", o.packed_pairs).sass.count(pairs) == count
+    # a block that lies inside as a whole has loads of its own
+    assert (sass.count(read), sass.count(written)) == (2, 1)
+    assert kernel.replace("load", o.packed_pairs).sass.count(pairs) == 2 * count
     pixels = lowered(lambda x: o.saturation(x, 0.5), PICTURE, target="sm_80")
     assert pixels.replace("load", o.read_only).sass.count("LDG.E.128.CONSTANT") == 3
