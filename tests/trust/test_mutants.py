@@ -28,7 +28,7 @@ NOT_NEEDED = {
     "product in batches": {1},
     "product in whole tiles": {1},
     "turns of a product": {1},
-    "turns of a product's rows": {6},
+    "turns of a product's rows": {8},
     # the totals of parts are joined once
     "scan of parts": {1},
     "scan of parts through memory": {4},
