@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 
@@ -19,7 +20,7 @@ class Holder(NamedTuple):
         return cls(original, copy, _held(copy))
 
     def settle(self, given_back: Callable[[Any], Any]) -> None:
-        """Change the caller's container as its copy was; see ``Exchange._given_back``."""
+        """Change the caller's container as its copy was; see ``Exchange.given_back``."""
         now, before = _held(self.copy), self.before
         if type(now) is list:
             if len(now) != len(before) or any(
@@ -47,4 +48,8 @@ def _held(container: Any) -> Any:
     """What a container holds now: a list, or a dict by keys or names of attributes."""
     if isinstance(container, list):
         return list(container)
-    return dict(container if isinstance(container, dict) else getattr(container, "__dict__", {}))
+    if isinstance(container, dict):
+        return dict(container)
+    declared = fields(container) if is_dataclass(container) else ()  # they may have slots
+    held = {f.name: getattr(container, f.name) for f in declared if hasattr(container, f.name)}
+    return {**held, **getattr(container, "__dict__", {})}

@@ -2,6 +2,8 @@
 
 import gc
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,6 +93,25 @@ def test_what_a_function_changes_in_a_container_is_changed_in_the_callers():
     assert (params["w"] == tensor() * 2).all()
     assert params["rest"] is rest
     assert rest[0] is params["w"]
+
+
+@dataclass(slots=True)
+class Slotted:
+    w: Any
+    half: Any = None
+
+
+@pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
+def test_what_a_function_changes_in_slots_is_changed_in_the_callers():
+    def changed(p):
+        p.w = p.w * 2
+        p.half = p.w / 2
+        return p.w
+
+    params = Slotted(tensor())
+    assert ow.fuse(changed)(params) is params.w
+    assert (params.w == tensor() * 2).all()
+    assert (params.half == tensor()).all()
 
 
 # Memory
