@@ -49,6 +49,9 @@ def give(array: Any, like: Any) -> Any:
     """A JAX array on the memory of an array that nobody else has; else a copy.
 
     Of 64-bit types JAX has the 32-bit ones, unless ``jax_enable_x64`` is set.
+
+    Raises:
+        NotTaken: JAX has no such dtype.
     """
     jax: Any = sys.modules["jax"]  # who has an array has imported it
     if not isinstance(array, np.ndarray):
@@ -60,4 +63,8 @@ def give(array: Any, like: Any) -> Any:
         found = jax.dlpack.from_dlpack(array)
         flags.writeable = False  # whoever has it, too: JAX's arrays never change
         return found
-    return jax.numpy.asarray(array)
+    try:
+        return jax.numpy.asarray(array)
+    except TypeError:
+        found = f"a result of {array.dtype}, which JAX has not"
+        raise NotTaken(found, "np.asarray({x}), and the result is NumPy's") from None

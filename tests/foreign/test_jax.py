@@ -94,6 +94,13 @@ def test_what_has_no_elements_is_refused(make, do):
     assert f"; pass {do}" in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
+@pytest.mark.parametrize("result", [np.array(["a"]), np.ones(2, np.longdouble)], ids=str)
+def test_what_jax_cannot_have_as_a_result_is_refused(result):
+    with pytest.raises(e.InterchangeError, match=r"the result: .*np.asarray\(x\)"):
+        ow.fuse(lambda x: result.copy())(jnp.asarray(ROW))
+
+
 def test_methods_take_jax_arrays():
     given = jnp.asarray(ROW)
     assert SCALED.check(given).ok
