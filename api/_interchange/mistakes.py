@@ -18,6 +18,8 @@ from opweave.opcodes.errors import (
     TraceError,
 )
 
+# What NumPy says of its array + one of another library, whose class it does not name.
+CONCATENATION = "Concatenation operation is not implemented"
 INSIDE = "inside of a fused function arrays are NumPy's"
 
 
@@ -69,7 +71,7 @@ def _of_write(name: str, found: str) -> OpweaveError:
 
 
 def _of_type(name: str, error: Exception, cls: type) -> OpweaveError | None:
-    if cls.__name__ not in str(error):
+    if not any(said in str(error) for said in (cls.__name__, CONCATENATION)):
         return None
     return InterchangeError(
         f"{name}: expected NumPy's arrays alone, found {called(cls)} beside them ({error}): "
