@@ -33,7 +33,7 @@ class Path(str):
 
 
 class CallNames(Protocol):
-    """CallNames of a function and of its parameters."""
+    """Names of a function and of its parameters."""
 
     name: str
     count: int
