@@ -129,8 +129,9 @@ OW_INLINE unsigned pair_of(float16*, float low, float high) { return float16_pai
 template <int N, class S> OW_INLINE void narrow_pairs(S (&elements)[N], const float (&r)[N]) {
 #pragma unroll
     for (int l = 0; l < N; l += 2) {
-        const unsigned bits = pair_of(elements, r[l], N > 1 ? r[l + 1] : 0.0f);
-        OW_COPY(elements + l, &bits, N > 1 ? 4 : 2);
+        const bool two = l + 1 < N;  // N may be odd: a pixel of three channels
+        const unsigned bits = pair_of(elements, r[l], two ? r[l + 1] : 0.0f);
+        OW_COPY(elements + l, &bits, two ? 4 : 2);
     }
 }
 template <int N> OW_INLINE void narrow(bfloat16 (&elements)[N], const float (&r)[N]) { narrow_pairs(elements, r); }

@@ -115,6 +115,14 @@ def test_what_lies_between_bounds_is_no_more_than_an_int(function, known):
     assert ("byte_of" in kernel.source) == known
 
 
+@pytest.mark.parametrize("dtype", [BF16, np.float16], ids=["bf16", "f16"])
+@pytest.mark.parametrize("pixels", [1, 2])
+def test_an_odd_number_of_halves_is_stored_whole(pixels, dtype):
+    x = np.linspace(0, 1, 8 * 64 * 3, dtype=np.float32).astype(dtype).reshape(8, 64, 3)
+    fused = ow.fuse(lambda x: ow.pixels.saturation(x, 1.5)).with_toggles(VECTOR=pixels)
+    assert fused.lower(x, target="sm_80").check(x, executor="ptx").ok
+
+
 ROWS = [(3, 128), (5, 256), (2, 4096), (3, 512), (4, 130), (3, 300), (1, 40), (1, 37), (6, 1000)]
 
 
