@@ -71,13 +71,11 @@ class Assembler(KernelSignature):
         lines = self._mapped(node, phase, operands, results)
         is_plain = self.device.is_host and self.form.kind == "map"
         by = chosen_by(node, self.row_level) if is_plain else ""
-        if by:
-            text = f"{by}({', '.join(operands)})"
-            lines[-1] = self._origin(node).value(phase, results[0], text, lines[-1].opcode)
-        function = "" if self.device.is_host else cheaper(self, node)
+        function = by or ("" if self.device.is_host else cheaper(self, node))
         if function:
             text = f"{function}({', '.join(operands)})"
-            text = f"{node.result.dtype.round}({text})" if node.result.dtype.round else text
+            rounds = "" if by else node.result.dtype.round  # what is chosen was rounded before
+            text = f"{rounds}({text})" if rounds else text
             lines[-1] = self._origin(node).value(phase, results[0], text, lines[-1].opcode)
         return lines
 
