@@ -60,12 +60,16 @@ def _is_whole(made: TableReads, value: Value) -> bool:
 
 def _is_short(by: Scalar) -> bool:
     """A literal that is a number of few bits and no zero."""
-    if by.expr.op != "literal":
-        return False
-    number = float(by.dtype.numpy.type(by.expr.args[0]))
-    fraction, exponent = frexp(number)
+    fraction, exponent = frexp(_number(by))
     shifted = abs(fraction) * 2**MOST_BITS
     return 0 < shifted < 2**MOST_BITS and shifted.is_integer() and abs(exponent) <= MOST_EXPONENT
+
+
+def _number(scalar: Scalar) -> float:
+    """A literal in its own type; NaN for what is none, or is complex."""
+    if scalar.expr.op != "literal" or scalar.dtype.is_complex:
+        return nan
+    return float(scalar.dtype.numpy.type(scalar.expr.args[0]))
 
 
 def _converted(made: TableReads, node: Node) -> str:
@@ -104,8 +108,7 @@ def _above(end: float, most: float) -> float:
 
 def _range(known: Mapping[int, Range], operand: Operand) -> Range:
     if isinstance(operand, Scalar):
-        is_number = operand.expr.op == "literal" and not operand.dtype.is_complex
-        number = float(operand.dtype.numpy.type(operand.expr.args[0])) if is_number else nan
+        number = _number(operand)
         return (number, number) if abs(number) < inf else UNKNOWN
     if operand.dtype.kind in "iu" and operand.dtype.itemsize <= 4:
         limits = np.iinfo(operand.dtype.numpy)
