@@ -35,7 +35,7 @@ def viewed(others: list[Other], value: Any, cls: type, keys: list[Any]) -> bool:
     if kind is None or kind.give is None:
         return False
     for other in others:
-        if other[1] is value or other[3].label is not kind.label:
+        if other[1] is value or other[3].label != kind.label:
             return False  # the same array twice is one view twice
     try:
         view = kind.view(value)
@@ -82,8 +82,9 @@ class GivingBack:
             raise self._exchange().told_of(error) from error.__cause__
         if type(found) is np.ndarray and found.base is None:  # a view has a base
             _, like, _, kind = self.others[0]
+            assert kind.give is not None  # see ``viewed``
             try:
-                return kind.give(found, like)  # type: ignore[misc]
+                return kind.give(found, like)
             except NotTaken:
                 pass  # told below
         return self._exchange().given_back(found)

@@ -55,7 +55,8 @@ def to_torch(fused: Any, *args: Any, name: str | None = None) -> Callable[..., A
         f"opweave::{called}", made.run, mutates_args=(), device_types="cpu", schema=schema
     )
     operator.register_fake(made.fake)
-    return operator  # type: ignore[no-any-return]
+    found: Callable[..., Any] = operator
+    return found
 
 
 class TorchOperator:
