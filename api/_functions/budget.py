@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dis
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
@@ -23,8 +22,7 @@ from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.compile_costs import MOST_OF_WHOLE, whole_seconds
 from opweave.compiler.traced.lengths import RoundsError, rounded
-from opweave.compiler.traced.made import users_line
-from opweave.opcodes.errors import OpweaveWarning, RecompileError, TraceError
+from opweave.opcodes.errors import RecompileError, TraceError
 from opweave.runtime.calls.building import costs
 
 # Kernels of a whole; fewer cost too little for its lines outside of loops to be left to NumPy.
@@ -148,12 +146,6 @@ def _ends(extent: int) -> tuple[int, int]:
 def _sign(condition: Expr, extents: Extents) -> int:
     first, second = (evaluate(side, extents) for side in condition.args)
     return int(first > second) - int(first < second)
-
-
-def warn(text: str) -> None:
-    """Warn at the line that calls."""
-    where = users_line()
-    warnings.warn_explicit(text, OpweaveWarning, where.file or "opweave", max(1, where.line))
 
 
 def warn_of_limit(name: str, error: RecompileError) -> None:

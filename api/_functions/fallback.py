@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from opweave._functions.budget import TooLongError, warn, warn_of_limit
+from opweave._functions.budget import TooLongError, warn_of_limit
 from opweave._functions.calls import Ready, packed_into
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, WholeLines, without_frames
@@ -206,7 +206,7 @@ class Fallback:
         if isinstance(error, TooLongError):
             self._parts.by_rounds = True  # its loops run round by round from now on
             if self._is_news(TooLongError):
-                warn(f"{error}. It runs in parts; fullgraph=True compiles all of them")
+                tell(f"{error}. It runs in parts; fullgraph=True compiles all of them")
         if "breaks" in environment.logs():
             print(f"opweave: {self._signature.name} runs in parts: {error}", file=sys.stderr)
 

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from opweave._functions.arguments import Signature
-from opweave._functions.budget import TooLongError, check_rounds, check_short, too_long, warn
+from opweave._functions.budget import TooLongError, check_rounds, check_short, too_long
 from opweave._functions.calls import Calls, Ready, Writing
 from opweave._functions.layout import Call
-from opweave._functions.states import asked_for, tell_of_errors
+from opweave._functions.states import asked_for, tell, tell_of_errors
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.ir.pace import mean_seconds
 from opweave.compiler.pipeline.driver import Options
@@ -125,7 +125,7 @@ class Preparing:
             check_short(found, self.signature.name)
         if text and not self._told_of_costs:
             self._told_of_costs = True
-            warn(f"{text}. All of them are compiled, since it is to be one whole")
+            tell(f"{text}. All of them are compiled, since it is to be one whole")
 
     def executor(self, given: list[Any], on_gpu: bool) -> tuple[Device, Any]:
         """Where arrays are computed with.

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.traced.made import users_frame
 from opweave.opcodes.errors import OpweaveWarning
 
 # What NumPy does unless it is asked for more.
@@ -38,8 +39,9 @@ def tell(text: str) -> None:
 
 def _levels() -> int:
     """How far up the caller's line is from the function that asks."""
+    users = users_frame()
     frame: FrameType | None = sys._getframe(1)
     levels = 1
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "opweave":
+    while frame is not None and frame is not users:
         frame, levels = frame.f_back, levels + 1
     return levels
