@@ -20,7 +20,7 @@ from opweave.compiler.captures.containers import is_container
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten, forget
 from opweave.compiler.tracing.results import CONSTANTS
-from opweave.opcodes.errors import ArgumentError, InterchangeError
+from opweave.opcodes.errors import ArgumentError, InterchangeError, OpweaveError
 from opweave.runtime.calls.arrays import is_array, is_cupy
 
 NONE: Mapping[str, Any] = {}
@@ -105,7 +105,9 @@ class Exchange:
         try:
             return function(*self.args, **self.kwargs)
         except ASKING as error:
-            raise self.told_of(error) from error.__cause__
+            if (told := self.told_of(error)) is None:
+                raise
+            raise told from error  # which knows the line of the function
         finally:
             for holder in self._holders:
                 holder.settle(self.given_back)
@@ -220,9 +222,9 @@ class Exchange:
             f"is, found {found}; pass {do}, since results are of the arguments' kind"
         )
 
-    def told_of(self, error: Exception) -> Exception:
-        """What to raise for an error of a function: one of ours, if it mistakes its arguments."""
-        return told_of(self.names.name, error, type(self.like), self._read_only) or error
+    def told_of(self, error: Exception) -> OpweaveError | None:
+        """What to raise for an error of a function; None if it does not mistake its arguments."""
+        return told_of(self.names.name, error, type(self.like), self._read_only)
 
     def _read_only(self) -> list[str]:
         """Kinds of arrays that nobody can write to, as their libraries call them."""

@@ -79,7 +79,9 @@ class GivingBack:
         try:
             found = self.ready(values)
         except ASKING as error:
-            raise self._exchange().told_of(error) from error.__cause__
+            if (told := self._exchange().told_of(error)) is None:
+                raise
+            raise told from error
         if type(found) is np.ndarray and found.base is None:  # a view has a base
             _, like, _, kind = self.others[0]
             assert kind.give is not None  # see ``viewed``

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import traceback
 from types import SimpleNamespace
 
 import numpy as np
@@ -231,8 +232,10 @@ def test_a_method_of_the_librarys_is_refused_in_numpys_place(name, fullgraph):
     method, function = METHODS[name]
     fused = ow.fuse(function, fullgraph=fullgraph)
     for _ in range(2):
-        with pytest.raises(e.TraceError, match=f"found .{method}, which .* has: inside of"):
+        with pytest.raises(e.TraceError, match=f"found .{method}, which .* has: inside of") as met:
             fused(KINDS[name]())
+        cause = traceback.extract_tb(met.value.__cause__.__traceback__)
+        assert cause[-1].lineno == function.__code__.co_firstlineno
 
 
 def test_a_tensor_from_outside_is_refused_beside_numpys_arrays():
