@@ -60,10 +60,8 @@ class Rung(NamedTuple):
 
     @property
     def grid(self) -> tuple[int, int]:
-        rows, columns = self.tile
-        # the first two have rows along x
-        along = (rows, columns) if self.file[:2] in ("1_", "2_", "3_") else (columns, rows)
-        return N // along[0], N // along[1]
+        rows, columns = self.tile  # the first three have rows along x, and square tiles
+        return N // columns, N // rows
 
 
 # Launches of src/runner.cu, figures of README.md.
