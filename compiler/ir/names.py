@@ -10,15 +10,18 @@ from typing import Any
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import RESERVED
 from opweave.opcodes.core import Operator
-from opweave.opcodes.defines import DECLARED
+from opweave.opcodes.defines import DECIDED, DECLARED
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
 from opweave.templates import TEMPLATES
 
 # CUDA's own names, those of the launch, and toggles that no template names.
-BUILT_IN = frozenset(
-    """USE_FAST_MATH USE_64BIT_INDEX USE_VECTOR_IO USE_VENDOR
+BUILT_IN = (
+    frozenset(
+        """USE_FAST_MATH USE_64BIT_INDEX USE_VECTOR_IO
     threadIdx blockIdx blockDim gridDim warpSize main T S partials counter faults rows cols depth
     product one inline_ volatile_ NULL size_t uint3 uint4 dim3 float2 float4""".split()
+    )
+    | DECIDED
 )
 # What the compiler appends to an operand's name; a user's name never ends like this.
 DERIVED = re.compile(
