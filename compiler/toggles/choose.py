@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from opweave.compiler.ir.accumulation import Plan
+from opweave.compiler.ir.accumulation import Plan, ScanPlan
 from opweave.compiler.ir.device import Device
 from opweave.compiler.toggles import rows
 from opweave.compiler.toggles.facts import Declared, Facts, Toggle, one_of
@@ -102,7 +102,8 @@ def override_plan(overrides: Mapping[str, int]) -> Callable[[Plan], Plan]:
 
     def change(found: Plan) -> Plan:
         wanted = dict(changes)
-        if found.parts == 1 and not getattr(found, "abreast", False):
+        is_abreast = isinstance(found, ScanPlan) and found.abreast
+        if found.parts == 1 and not is_abreast:
             for name in ("parts", "runs"):  # a row of one block stays in the row template
                 wanted.pop(name, None)
         return replace(found, **wanted)
