@@ -46,7 +46,7 @@ class DebugInfo:
     def _symbols(self, kind: str, wanted: Callable[[Any], bool]) -> list[Variable]:
         table = self._elf.get_section_by_name(".symtab")
         found = [
-            Variable(plain_name(s.name), s["st_value"], s["st_size"], s.name.startswith("_ZGV"))
+            Variable(variable_name(s.name), s["st_value"], s["st_size"], s.name.startswith("_ZGV"))
             for s in (table.iter_symbols() if table else ())
             if s["st_info"]["type"] == kind and s["st_size"] and wanted(s)
         ]
@@ -139,12 +139,14 @@ def function_name(symbol: str) -> str:
     return name
 
 
-def plain_name(symbol: str) -> str:
-    """The name as it stands in the source: the last part of an Itanium-mangled one.
+def variable_name(symbol: str) -> str:
+    """The name of a variable, likewise: what stands before its name may be a function's type.
 
-    >>> plain_name("_ZZ4spinE4tile"), plain_name("tile"), plain_name("_ZN12_GLOBAL__N_11nE")
-    ('tile', 'tile', 'n')
-    >>> plain_name("_ZZN12_GLOBAL__N_19block_sumILi256EEEffE4part_0")
+    >>> variable_name("_ZZ4spinE4tile"), variable_name("tile")
+    ('tile', 'tile')
+    >>> variable_name("_ZN12_GLOBAL__N_11nE")
+    'n'
+    >>> variable_name("_ZZN12_GLOBAL__N_19block_sumILi256EEEffE4part_0")
     'part'
     """
     if not symbol.startswith("_Z"):
