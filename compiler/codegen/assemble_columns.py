@@ -79,7 +79,7 @@ def columns_assembler(assembler: Assembler) -> type[ColumnsAssembler] | None:
     own = [(o, o.own_dim(bands.columns[-1])) for o in assembler.operands.values()]
     side_by_side = all(d is None or o.has_unit_stride(d) for o, d in own)
     if not on_host:
-        return OUTER[assembler.form.kind] if side_by_side else None
+        return OuterAssembler if side_by_side else None
     short = rows <= SHORT and bands.rows[-1] > bands.columns[-1]
     fits = columns >= COLUMNS_FROM and (side_by_side or short) and plan.parts == 1
     return ColumnsAssembler if fits else None
@@ -162,12 +162,3 @@ class OuterAssembler(ColumnsAssembler):
             if not key.is_output and self.access[key].kind == "chunk"
         ]
         return max(1, 16 // min(read, default=4))
-
-
-class OuterPartsAssembler(OuterAssembler):
-    """Columns that several blocks share."""
-
-    SHARES_ROWS = True
-
-
-OUTER: dict[str, type[OuterAssembler]] = {"row": OuterAssembler, "reduce": OuterPartsAssembler}

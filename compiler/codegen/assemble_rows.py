@@ -105,7 +105,5 @@ class MapAssembler(Assembler):
 class ReduceAssembler(Assembler):
     """Rows that several blocks share."""
 
-    SHARES_ROWS = True
-
     def _cached(self, passes: Sequence[Pass]) -> tuple[OperandLoad, ...]:
         return ()

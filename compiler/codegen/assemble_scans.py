@@ -96,8 +96,6 @@ class ScanAssembler(Assembler):
 class ScanPartsAssembler(ScanAssembler):
     """Rows that several blocks share: each adds its part up before it scans it."""
 
-    SHARES_ROWS = True
-
     def __init__(self, setting: Setting, number: int):
         super().__init__(setting, number)
         self.totals: list[Reduction] = []
@@ -132,8 +130,6 @@ class ScanColumnsAssembler(MatrixAssembler, ScanAssembler):
 
     def __init__(self, setting: Setting, number: int):
         super().__init__(setting, number)
-        assert self.form.plan is not None
-        self.SHARES_ROWS = self.form.plan.parts > 1
         self.adding: tuple[Line, ...] = ()
 
     def _walk(self) -> Walk:
@@ -170,7 +166,7 @@ class ScanColumnsAssembler(MatrixAssembler, ScanAssembler):
     def _completed(self, kernel: Kernel) -> Kernel:
         """Where blocks share the rows, add the walk of a part's totals."""
         kernel = super()._completed(kernel)
-        if not self.SHARES_ROWS:
+        if not self.shares_rows:
             return kernel
         (step,) = kernel.passes
         return replace(kernel, totals=Pass(step.loads, self.adding, step.scans, (), ()))

@@ -28,8 +28,11 @@ class KernelSignature(TableReads):
     # Where a kernel that repeats a step finds what its last turn has made: "registers" or
     # "memory"; "" of those that cannot repeat one.
     TURNS_IN = ""
-    # Several blocks share a row.
-    SHARES_ROWS = False
+
+    @property
+    def shares_rows(self) -> bool:
+        """Whether several blocks share a row."""
+        return self.form.plan is not None and self.form.plan.parts > 1
 
     def _title(self) -> tuple[str, ...]:
         names = ", ".join(n.operator.name for n in self.nodes)
@@ -60,7 +63,7 @@ class KernelSignature(TableReads):
             *(pointer(o, "input", "const ") for k, o in self._all() if not k.is_output),
             *self.scalars.values(),
             *(pointer(o, "output", "") for k, o in self._all() if k.is_output),
-            *(MEETING if self.SHARES_ROWS else ()),
+            *(MEETING if self.shares_rows else ()),
             *extents.values(),
             *(Param("stride", s.name, "index_t", s) for s in strides.values()),
             *([Param("faults", "faults", "uint64*")] if self._notes_faults() else []),
