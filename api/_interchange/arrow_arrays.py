@@ -10,6 +10,8 @@ import numpy as np
 from opweave._interchange.kinds import ArrayKind, NotTaken, refusing
 
 LABEL = "pyarrow.Array"
+# What Arrow raises of elements that it has no type for, or several.
+REFUSING = ("ArrowInvalid", "ArrowNotImplementedError", "ArrowTypeError")
 
 
 def kind_of(cls: type) -> ArrayKind:
@@ -54,8 +56,8 @@ def give(array: Any, like: Any) -> Any:
     array.flags.writeable = False  # whoever has it, too: Arrow's arrays never change
     try:
         return pyarrow.array(array) if array.ndim else pyarrow.array(array.reshape(1))[0]
-    except pyarrow.ArrowNotImplementedError:
-        found = f"a result of {array.dtype}, which Arrow has not"
+    except tuple(getattr(pyarrow, name) for name in REFUSING) as error:
+        found = f"a result of {array.dtype}, which Arrow has not ({error})"
         raise NotTaken(found, "{x}.to_numpy(), and the result is NumPy's") from None
 
 

@@ -67,6 +67,7 @@ def test_what_is_no_row_of_numbers_is_refused(name):
 
 @pytest.mark.parametrize(("function", "found"), [
     (lambda x: x.reshape(2, 3) + 1, "2 dimensions"), (lambda x: x * 1j, "complex"),
+    (lambda x: np.array([1, "a"], object), "Could not convert 'a'"),
 ])  # fmt: skip
 def test_what_arrow_cannot_have_as_a_result_is_refused(function, found):
     with pytest.raises(e.InterchangeError, match=f"the result: .*{found}.*pass x.to_numpy"):
