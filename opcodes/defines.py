@@ -203,7 +203,8 @@ def _check_toggle_name(name: Any) -> None:
 
 
 # Toggles of ours that no template tests: they decide what kernels there are.
-DECIDED = frozenset({"USE_VENDOR"})
+USE_VENDOR = "USE_VENDOR"  # asks for the vendor's products, or for kernels of ours
+DECIDED = frozenset({USE_VENDOR})
 
 
 @cache

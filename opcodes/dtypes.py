@@ -97,6 +97,7 @@ ALL: tuple[DType, ...] = (
 )  # fmt: skip
 EVERY: tuple[DType, ...] = (*ALL, LONGLONG, ULONGLONG)
 FLOATS: tuple[DType, ...] = (F16, BF16, F32, F64)
+HALVES: tuple[DType, ...] = (F16, BF16)  # of which products have float32 sums
 COMPLEX: tuple[DType, ...] = (C64, C128)
 PARTS = {"c64": F32, "c128": F64}
 _BY_NAME = {d.numpy_name: d for d in ALL}

@@ -16,11 +16,11 @@ from opweave.compiler.scheduling.accumulation_plans import plan
 from opweave.compiler.scheduling.compile_costs import group_seconds
 from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Schedule
-from opweave.compiler.scheduling.vendors import USE_VENDOR
 from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
 from opweave.compiler.toggles.choose import check_overrides, override_plan
 from opweave.compiler.toggles.declared import Choices
 from opweave.opcodes.cached import cached_property
+from opweave.opcodes.defines import USE_VENDOR
 from opweave.opcodes.structural import Structure
 
 

@@ -21,7 +21,7 @@ from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes
 from opweave.compiler.ir.values import Extents, count, extent_of
 from opweave.compiler.scheduling.reduction_parts import ACROSS, ALONG, LANES
 from opweave.compiler.scheduling.scan_plans import plan_scan
-from opweave.compiler.scheduling.vendors import goes_to_vendor
+from opweave.compiler.scheduling.vendors import choice
 
 HOST_LANES = 32
 # Rows longer than this, when there are few of them, are shared by several threads.
@@ -81,7 +81,7 @@ def plan_product(
     vendor: bool | None = None,
 ) -> ProductPlan:
     """The accumulation plan of a product for given extents; it is also the product's class."""
-    if goes_to_vendor(node, graph, extents, device, vendor):
+    if choice(node, graph, extents, device, vendor).by_library:
         return ProductPlan("blas")
     wanted = extent_of(node.result.shape[-1], extents)
     columns = next((c for c in COLUMNS if wanted <= c), 0)

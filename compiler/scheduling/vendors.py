@@ -7,15 +7,15 @@ a count of multiply-adds; on a GPU a closed form of two times, of which nothing 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
+from typing import NamedTuple
 
 from opweave.compiler.ir.accumulation import MOST_TURNING, ProductPlan
 from opweave.compiler.ir.device import BY_ARCH, Device
 from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Extents, count, extent_of
 from opweave.opcodes.core import Kind
-from opweave.opcodes.dtypes import BF16, C64, C128, F16, F32, F64
+from opweave.opcodes.defines import USE_VENDOR
+from opweave.opcodes.dtypes import C64, C128, F32, F64, HALVES, DType
 
 # On the host, products of this many multiply-adds go to NumPy's BLAS.  Below, the cost of calling
 # it outweighs its better loop.  So it does where the steps are few and the columns fill the lanes
@@ -25,8 +25,6 @@ BLAS_DEPTH = 16
 BLAS_COLUMNS = 8
 ON_HOST = (F32, F64, C64, C128)
 
-# The toggle that asks for the library, or for a kernel of ours.
-USE_VENDOR = "USE_VENDOR"
 # What is reached on a GPU of the device's peak of float32, by our kernels and by the library: ours
 # as the model of runtime/model/ has a product of 4096^3 on an H200 and an A100 (docs/profile.md),
 # CUDA's as published comparisons have it.
@@ -36,7 +34,6 @@ RATES = {F32: (0.7, 0.78), F64: (0.35, 0.45), C64: (0.7, 0.78), C128: (0.35, 0.4
 TENSOR_RATES = {
     "sm_75": 6.0, "sm_80": 12.0, "sm_89": 1.5, "sm_90a": 11.8, "sm_100": 22.5, "sm_120": 1.5,
 }  # fmt: skip
-HALVES = (F16, BF16)
 # A step of our smaller tiles, whose warps are too few to hide it: 180 cycles by the same model.
 STEP_US = 0.1
 # A call of CuPy's matmul, a guess: the processor's time, and that of the kernels beside it, which
@@ -44,8 +41,7 @@ STEP_US = 0.1
 CALL_US, LAUNCH_US = 15.0, 2.0
 
 
-@dataclass(frozen=True)
-class ProductTimes:
+class ProductTimes(NamedTuple):
     """What a product takes on a GPU by the closed form, in microseconds.
 
     Attributes:
@@ -57,25 +53,43 @@ class ProductTimes:
     vendors: float
 
 
-def goes_to_vendor(
+class Choice(NamedTuple):
+    """Who computes a product.
+
+    Attributes:
+        by_library: the vendor's library does.
+        why: for people, behind who does.
+    """
+
+    by_library: bool
+    why: str
+
+
+def choice(
     node: Node, graph: FunctionGraph, extents: Extents, device: Device, asked: bool | None = None
-) -> bool:
-    """Whether a product of a graph goes to the vendor's library; ``asked`` decides if it can."""
-    if node.operator.like or asked is False:  # op-codes of a user's are no product of a library's
-        return False
+) -> Choice:
+    """Who computes a product of a graph; ``asked`` decides if the library can."""
     rows, depth, columns = _sizes(node, extents)
-    if node.result.dtype not in _served(device) or not min(rows, depth, columns):
-        return False
-    if asked:
-        return True
+    # op-codes of a user's are no product of a library's
+    if node.operator.like or node.result.dtype not in _served(device):
+        return Choice(False, f", since {_library(device).split(',')[0]} has none of this kind")
+    if not min(rows, depth, columns):
+        return Choice(False, ", of nothing")
+    if asked is not None:
+        return Choice(asked, f", as {USE_VENDOR}={int(asked)} asks")
     if device.is_host:
         pays = depth >= BLAS_DEPTH or columns < BLAS_COLUMNS
-        return pays and rows * depth * columns >= BLAS_FROM
-    # a sum along rows, at the rate of memory; and a kernel may hold the loop of a step
-    if columns == 1 or (graph.repeated and columns <= MOST_TURNING):
-        return False
+        steps = rows * depth * columns
+        return Choice(pays and steps >= BLAS_FROM, f", of {steps:,} multiply-adds a matrix")
+    if columns == 1:  # at the rate of memory
+        return Choice(False, ", a sum along rows")
+    if graph.repeated and columns <= MOST_TURNING:
+        return Choice(False, ", since a kernel may hold the loop")
     found = product_times(node, graph, extents, device)
-    return found.vendors < found.ours
+    by_library = found.vendors < found.ours
+    least, most = sorted(found)
+    other = "ours" if by_library else _library(device)
+    return Choice(by_library, f", {least:.3g} us; {other} {most:.3g} us (a model)")
 
 
 def product_times(
@@ -97,7 +111,7 @@ def product_times(
     follows = LAUNCH_US + 2 * results * dtype.itemsize / bytes_per_us
     return ProductTimes(
         LAUNCH_US + max(ours, STEP_US * depth),
-        CALL_US * vendor_calls(node, extents) + vendors + follows * _is_followed(node, graph),
+        CALL_US * _calls(node, extents) + vendors + follows * _is_followed(node, graph),
     )
 
 
@@ -110,34 +124,18 @@ def reasons(
         if node.is_product:
             name = f"{node.operator.name} ({node.where})"
             found.setdefault(reason(node, graph, extents, device, asked), []).append(name)
+    if not found:
+        return []
     lines = [f"  {why}: {', '.join(dict.fromkeys(names))}" for why, names in found.items()]
-    return (
-        [f"products ({USE_VENDOR}=0 or 1 asks for either; no time was measured):", *lines]
-        if lines
-        else []
-    )
+    return [f"products ({USE_VENDOR}=0 or 1 asks for either; no time was measured):", *lines]
 
 
 def reason(
     node: Node, graph: FunctionGraph, extents: Extents, device: Device, asked: bool | None = None
 ) -> str:
     """Who computes a product of a graph, and why."""
-    by_library = goes_to_vendor(node, graph, extents, device, asked)
-    library = "NumPy's BLAS" if device.is_host else "cuBLAS, through CuPy"
-    chosen, other = (library, "ours") if by_library else ("ours", library)
-    if node.operator.like or node.result.dtype not in _served(device):
-        return f"ours, since {library.split(',')[0]} has none of this kind"
-    if asked is not None:
-        return f"{chosen}, as {USE_VENDOR}={int(asked)} asks"
-    if device.is_host:
-        return f"{chosen}, of {prod(_sizes(node, extents)):,} multiply-adds a matrix"
-    if extent_of(node.result.shape[-1], extents) == 1:
-        return "ours, a sum along rows"
-    if graph.repeated and not by_library:
-        return "ours, since a kernel may hold the loop"
-    found = product_times(node, graph, extents, device)
-    least, most = sorted((found.ours, found.vendors))
-    return f"{chosen}, {least:.3g} us; {other} {most:.3g} us (a model)"
+    by_library, why = choice(node, graph, extents, device, asked)
+    return (_library(device) if by_library else "ours") + why
 
 
 def on_tensor_cores(node: Node) -> bool:
@@ -147,7 +145,7 @@ def on_tensor_cores(node: Node) -> bool:
     return by_library and node.result.dtype in HALVES
 
 
-def vendor_calls(node: Node, extents: Extents) -> int:
+def _calls(node: Node, extents: Extents) -> int:
     """Calls of CuPy's matmul for a product, which takes matrices of 16 bits one by one."""
     is_folded = len(node.values[1].shape) == 2  # the batch joins the rows
     if is_folded or node.result.dtype not in HALVES:
@@ -155,7 +153,11 @@ def vendor_calls(node: Node, extents: Extents) -> int:
     return count(node.result.shape[:-2], extents)
 
 
-def _served(device: Device) -> tuple[object, ...]:
+def _library(device: Device) -> str:
+    return "NumPy's BLAS" if device.is_host else "cuBLAS, through CuPy"
+
+
+def _served(device: Device) -> tuple[DType, ...]:
     """Types of which the library has products."""
     if device.is_host:
         return ON_HOST

@@ -26,7 +26,7 @@ from opweave.compiler.toggles.shared_memory import (
 from opweave.compiler.toggles.tiles import PRODUCT, TILE
 from opweave.compiler.toggles.variants import VARIANTS, only
 from opweave.opcodes.allowed import MOST_SHOWN, shown
-from opweave.opcodes.defines import DECLARED
+from opweave.opcodes.defines import DECLARED, USE_VENDOR
 from opweave.opcodes.errors import ToggleError
 from opweave.opcodes.tokens import is_c_name
 
@@ -50,7 +50,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
 }
 # What is decided before there are kernels, and is no #define of one; and where it says anything.
 DECIDED = {
-    "USE_VENDOR": Toggle("USE_VENDOR", "products go to the vendor's library", lambda f: 0),
+    USE_VENDOR: Toggle(USE_VENDOR, "products go to the vendor's library", lambda f: 0),
 }
 OF_PRODUCTS = ("product", "product_rows", "vendor")
 KNOWN = DECIDED | {t.name: t for table in TOGGLES.values() for t in table}
@@ -102,8 +102,7 @@ def override_plan(overrides: Mapping[str, int]) -> Callable[[Plan], Plan]:
 
     def change(found: Plan) -> Plan:
         wanted = dict(changes)
-        is_abreast = isinstance(found, ScanPlan) and found.abreast
-        if found.parts == 1 and not is_abreast:
+        if found.parts == 1 and not (isinstance(found, ScanPlan) and found.abreast):
             for name in ("parts", "runs"):  # a row of one block stays in the row template
                 wanted.pop(name, None)
         return replace(found, **wanted)

@@ -12,7 +12,7 @@ import numpy as np
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.library import LibraryKernel
-from opweave.opcodes.dtypes import BF16, F16
+from opweave.opcodes.dtypes import HALVES
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.library import called
 
@@ -71,7 +71,7 @@ def product(
 
 def _multiply(left: Any, right: Any, out: Any) -> None:
     """As a library has it: sums of 16-bit floats are float32, and rounded once."""
-    if out.dtype in (F16.numpy, BF16.numpy):
+    if out.dtype in [d.numpy for d in HALVES]:
         out[...] = np.matmul(left.astype(np.float32), right.astype(np.float32))
     else:
         np.matmul(left, right, out)

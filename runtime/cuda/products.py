@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.opcodes.dtypes import BF16, F16
+from opweave.opcodes.dtypes import HALVES
 from opweave.opcodes.errors import LaunchError
 from opweave.runtime.calls.by_numpy import Compute, Operand, product
 from opweave.runtime.calls.layouts import Layouts
@@ -93,7 +93,7 @@ def calls_of(
     batch = out.shape[:-2]
     if batch and right.ndim == 2 and out.flags.c_contiguous:
         yield left.reshape(-1, left.shape[-1]), right, out.reshape(-1, out.shape[-1])
-    elif batch and out.dtype in (F16.numpy, BF16.numpy):
+    elif batch and out.dtype in [d.numpy for d in HALVES]:
         x, y = (broadcast_to(a, (*batch, *a.shape[-2:])) for a in (left, right))
         yield from ((x[at], y[at], out[at]) for at in np.ndindex(*batch))
     else:

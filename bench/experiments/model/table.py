@@ -19,7 +19,7 @@ from typing import Any
 import opweave as ow
 from bench.experiments.model.workloads import HALVES, QUICK, WORKLOADS, Workload
 from bench.measure.machine import describe
-from opweave.compiler.scheduling.vendors import goes_to_vendor, product_times
+from opweave.compiler.scheduling.vendors import choice, product_times
 from opweave.runtime.model.device import DeviceModel, described
 from opweave.runtime.sass.launches import NotingExecutor
 
@@ -72,7 +72,7 @@ def _library(program: Any) -> Row:
     """What the only product takes by CUDA's library, by the closed form, if it goes there."""
     graph, extents, device = program.graph, program.found.extents, program.lowered.device
     products = [node for node in graph.nodes if node.is_product]
-    if len(products) != 1 or not goes_to_vendor(products[0], graph, extents, device):
+    if len(products) != 1 or not choice(products[0], graph, extents, device).by_library:
         return {}
     return {"library_us": product_times(products[0], graph, extents, device).vendors}
 
