@@ -36,7 +36,7 @@ drawdown_scan_parts_f32(
     unsigned* const done = begun + 1;
     unsigned* const ready = begun + 2;  // a flag for each part's total
     __shared__ int ticket;
-    if (lane == 0) ticket = atomicAdd(begun, 1u);
+    if (threadIdx.x == 0) ticket = atomicAdd(begun, 1u);
     __syncthreads();
     const int part = ticket;
     // guard: the tiles of this part
@@ -78,7 +78,7 @@ drawdown_scan_parts_f32(
         cummax0_part[p] = cummax0_parts[p];
     }
     __syncthreads();
-    if (lane == 0) {
+    if (threadIdx.x == 0) {
         __threadfence();  // this block has read all flags when the last one clears them
         if (atomicAdd(done, 1u) == PARTS - 1) {
             __threadfence();

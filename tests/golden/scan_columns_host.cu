@@ -12,7 +12,6 @@
 #define PARTS             1    // accumulation plan: blocks that share a row
 #include "opweave.cuh"
 
-#define EACH_COLUMN OW_UNROLL for (int l = 0; l < VECTOR; ++l)
 extern "C" __global__ void __launch_bounds__(BLOCK)
 sums_of_sums_scan_columns_f32(
     const float* __restrict__ x,
@@ -26,7 +25,8 @@ sums_of_sums_scan_columns_f32(
     // what came before a row
     float cumsum0[VECTOR];
     float cumsum1[VECTOR];
-    EACH_COLUMN {
+#pragma unroll
+    for (int l = 0; l < VECTOR; ++l) {
         cumsum0[l] = -0.0f;
         cumsum1[l] = -0.0f;
     }
@@ -46,7 +46,8 @@ sums_of_sums_scan_columns_f32(
             const index_t row = row0 + c;
             const index_t width = row < rows ? cols : 0;
             float out_v[VECTOR];
-            EACH_COLUMN {
+#pragma unroll
+            for (int l = 0; l < VECTOR; ++l) {
                 const float v0 = exp(x_v[c][l]);  // exp: f32[n0, n1], line 2
                 cumsum0[l] = cumsum0[l] + v0;  // cumsum: f32[n0, n1], line 2
                 cumsum1[l] = cumsum1[l] + cumsum0[l];  // cumsum: f32[n0, n1], line 2

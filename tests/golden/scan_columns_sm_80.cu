@@ -12,7 +12,6 @@
 #define PARTS             1    // accumulation plan: blocks that share a row
 #include "opweave.cuh"
 
-#define EACH_COLUMN OW_UNROLL for (int l = 0; l < VECTOR; ++l)
 extern "C" __global__ void __launch_bounds__(BLOCK)
 sums_of_sums_scan_columns_f32(
     const float* __restrict__ x,
@@ -26,7 +25,8 @@ sums_of_sums_scan_columns_f32(
     // what came before a row
     float cumsum0[VECTOR];
     float cumsum1[VECTOR];
-    EACH_COLUMN {
+#pragma unroll
+    for (int l = 0; l < VECTOR; ++l) {
         cumsum0[l] = -0.0f;
         cumsum1[l] = -0.0f;
     }
@@ -34,11 +34,16 @@ sums_of_sums_scan_columns_f32(
     for (index_t row0 = 0; row0 < rows; row0 += CHUNKS) {
         // load: all rows of a round before the first is taken, the last one again behind it
         float x_v[CHUNKS][VECTOR];
+        const auto load_rows = [&](const auto whole) {  // no branch between them
+            const index_t edge = whole ? j0 + VECTOR : cols;
 #pragma unroll
-        for (int c = 0; c < CHUNKS; ++c) {
-            const index_t row = row0 + c < rows ? row0 + c : rows - 1;
-            load_chunk(x_v[c], x + row * cols + j0, cols - j0);
-        }
+            for (int c = 0; c < CHUNKS; ++c) {
+                const index_t row = row0 + c < rows ? row0 + c : rows - 1;
+                load_chunk(x_v[c], x + row * cols + j0, edge - j0);
+            }
+        };
+        if (j0 + VECTOR <= cols) load_rows(Constant<1>());
+        else load_rows(Constant<0>());
 
         // cumsum, cumsum, store out
 #pragma unroll
@@ -46,7 +51,8 @@ sums_of_sums_scan_columns_f32(
             const index_t row = row0 + c;
             const index_t width = row < rows ? cols : 0;
             float out_v[VECTOR];
-            EACH_COLUMN {
+#pragma unroll
+            for (int l = 0; l < VECTOR; ++l) {
                 const float v0 = exp(x_v[c][l]);  // exp: f32[n0, n1], line 2
                 cumsum0[l] = cumsum0[l] + v0;  // cumsum: f32[n0, n1], line 2
                 cumsum1[l] = cumsum1[l] + cumsum0[l];  // cumsum: f32[n0, n1], line 2
