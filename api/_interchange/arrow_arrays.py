@@ -38,7 +38,8 @@ def view(array: Any) -> Any:
     try:
         return array.to_numpy()
     except _pyarrow().ArrowInvalid as error:
-        raise NotTaken(f"one of {array.type} ({error})", "{x}.cast(pyarrow.float64())") from None
+        do = f"{{x}}.cast(pyarrow.int{array.type.bit_width}())"  # dates and times count units
+        raise NotTaken(f"one of {array.type} ({error})", do) from None
 
 
 def give(array: Any, like: Any) -> Any:

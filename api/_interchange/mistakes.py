@@ -18,8 +18,9 @@ from opweave.opcodes.errors import (
     TraceError,
 )
 
-# What NumPy says of its array + one of another library, whose class it does not name.
-CONCATENATION = "Concatenation operation is not implemented"
+# What NumPy and torch say of a tensor beside an array, where they do not name its class: NumPy
+# takes the sum of what has an operator of its own for that of two sequences.
+UNNAMED = {"torch": ("Concatenation operation is not implemented", "unsupported ScalarType")}
 INSIDE = "inside of a fused function arrays are NumPy's"
 
 
@@ -71,7 +72,8 @@ def _of_write(name: str, found: str) -> OpweaveError:
 
 
 def _of_type(name: str, error: Exception, cls: type) -> OpweaveError | None:
-    if not any(said in str(error) for said in (cls.__name__, CONCATENATION)):
+    signs = (cls.__name__, *UNNAMED.get(cls.__module__.partition(".")[0], ()))
+    if not any(sign in str(error) for sign in signs):
         return None
     return InterchangeError(
         f"{name}: expected NumPy's arrays alone, found {called(cls)} beside them ({error}): "

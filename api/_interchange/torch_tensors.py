@@ -97,7 +97,8 @@ class Tensors:
             return on_gpu(tensor.detach(), LABEL)
         if tensor.requires_grad:  # under torch.no_grad()
             return self.view(tensor.detach())
-        do = "{x}.float()" if "ScalarType" in str(error) else PLAIN
+        wider = "{x}.to(torch.complex64)" if tensor.is_complex() else "{x}.float()"
+        do = wider if "ScalarType" in str(error) else PLAIN
         raise NotTaken(f"one that torch does not hand to NumPy ({error})", do) from None
 
     def give(self, array: Any, like: Any) -> Any:

@@ -52,6 +52,10 @@ REFUSED = {
         lambda: pyarrow.chunked_array([[1.0], [2.0]]), "chunks lie apart", "x.combine_chunks()"),
     "texts": (lambda: pyarrow.array(["a"]), "StringArray", "x.to_numpy(zero_copy_only=False)"),
     "bits": (lambda: pyarrow.array([True]), "BooleanArray", "x.to_numpy(zero_copy_only=False)"),
+    "dates": (
+        lambda: pyarrow.array([1], pyarrow.date32()), "date32", "x.cast(pyarrow.int32())"),
+    "times": (
+        lambda: pyarrow.array([1], pyarrow.time64("us")), "time64", "x.cast(pyarrow.int64())"),
     "codes": (lambda: pyarrow.array([1, 1]).dictionary_encode(), "DictionaryArray", "x.to_numpy"),
 }  # fmt: skip
 

@@ -238,14 +238,21 @@ def test_a_method_of_the_librarys_is_refused_in_numpys_place(name, fullgraph):
         assert cause[-1].lineno == function.__code__.co_firstlineno
 
 
-def test_a_tensor_from_outside_is_refused_beside_numpys_arrays():
+BESIDE_NUMPY = {
+    "times": lambda torch, x: x * torch.ones(6),
+    "plus": lambda torch, x: x + torch.ones(6),
+    "bfloat16 first": lambda torch, x: torch.ones(6, dtype=torch.bfloat16) * x,
+    "bfloat16 in numpy": lambda torch, x: np.add(x, torch.ones(6, dtype=torch.bfloat16)),
+    "a function": lambda torch, x: torch.relu(x),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_NUMPY)
+def test_a_tensor_from_outside_is_refused_beside_numpys_arrays(name):
     torch = pytest.importorskip("torch")
-    weight = torch.ones(6)
-    for function in (lambda x: x * weight, lambda x: x + weight):
-        with pytest.raises(e.InterchangeError, match="pass what it computes with as arguments"):
-            ow.fuse(function)(torch.ones(6))
-    with pytest.raises(e.InterchangeError, match="call functions of np or ow"):
-        ow.fuse(lambda x: torch.relu(x))(torch.ones(6))
+    fused = ow.fuse(lambda x: BESIDE_NUMPY[name](torch, x))
+    with pytest.raises(e.InterchangeError, match="call functions of np or ow, and pass what it"):
+        fused(torch.ones(6))
 
 
 @pytest.mark.parametrize("error", [TypeError("a"), ValueError("b"), AttributeError("c")])

@@ -222,6 +222,7 @@ REFUSED = {
         lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "x.dequantize()"),
     "conjugate": (lambda: torch.ones(3, dtype=torch.complex64).conj(), "x.resolve_conj()"),
     "negative": (lambda: torch.ones(3, dtype=torch.complex64).conj().imag, "x.resolve_neg()"),
+    "halves": (lambda: torch.ones(3, dtype=torch.complex32), "x.to(torch.complex64)"),
     "meta": (lambda: torch.ones(3, device="meta"), "torch.empty_like(x, device='cpu')"),
     "bfloat16 meta": (lambda: torch.ones(3, device="meta", dtype=torch.bfloat16), "torch.empty"),
     "subclass": (
