@@ -12,7 +12,7 @@ from opweave._profiler.profile import ProfiledLaunch, model_of, profiled
 from opweave._profiler.report import KernelProfile, ProfileReport
 from opweave.compiler.ir.device import device_for
 from opweave.opcodes.errors import ArgumentError, CompileError
-from opweave.opcodes.handwritten.launch_limits import MOST_BLOCKS, check_block, three
+from opweave.opcodes.handwritten.launch_limits import MOST_BLOCKS, Three, check_block, three
 from opweave.runtime.model.device import DeviceModel
 from opweave.runtime.sass.accesses import ARRAY_SHIFT
 from opweave.runtime.sass.compiled import Compiled, compiled, disassembled
@@ -59,7 +59,7 @@ def profile_on(
         raise _explained(error, source) from None
     slots, arrays = _bound(made, kernel, args)
     launch = ProfiledLaunch(
-        source, kernel, three("grid", grid, MOST_BLOCKS), check_block("block", block), shared_bytes, slots, arrays, elements
+        source, kernel, *_launch(grid, block), shared_bytes, slots, arrays, elements
     )
     return profiled(launch, device.arch, device, made)
 
@@ -89,8 +89,8 @@ def profile_cubin(
     sizes = [nbytes for _, nbytes in made.parameters.places[len(args) :]]
     slots, arrays = _bound(made, kernel, args, len(sizes))
     launch = ProfiledLaunch(
-        "", kernel, three("grid", grid, MOST_BLOCKS), check_block("block", block), shared_bytes,
-        [*slots, *map(bytes, sizes)], arrays, elements,
+        "", kernel, *_launch(grid, block), shared_bytes, [*slots, *map(bytes, sizes)], arrays,
+        elements,
     )  # fmt: skip
     return ProfileReport((profiled(launch, arch, model_of(arch, target), made),))
 
@@ -136,3 +136,7 @@ def _scalar(value: Any, nbytes: int) -> bytes:
     if isinstance(value, float) and nbytes in (2, 4, 8):
         return bytes(np.dtype(f"f{nbytes}").type(value).tobytes())
     raise ArgumentError(f"expected an array or a number, found {type(value).__name__}")
+
+
+def _launch(grid: int | Sequence[int], block: int | Sequence[int]) -> tuple[Three, Three]:
+    return three("grid", grid, MOST_BLOCKS), check_block("block", block)
