@@ -17,8 +17,8 @@ import numpy as np
 from opweave._interchange.functions import takes_arrays
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.values import TURNS
+from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.errors import ArgumentError, LaunchError
-from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.simt.checker import MOST_FAULTS
 from opweave.runtime.simt.findings import Finding, findings
 from opweave.runtime.simt.handwritten import Handwritten, Uninitialised

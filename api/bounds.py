@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.bounds import rounding
+from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import FLOATS, DType
 from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.operators.ulp_table import Row, table
 from opweave.opcodes.ulps import EXECUTORS
-from opweave.runtime.calls.arrays import is_cupy
 
 __all__ = ["Bound", "Judgement", "Row", "derive", "gamma", "judge", "spacing", "table"]
 

@@ -23,9 +23,9 @@ from opweave._programs.program import Program
 from opweave._programs.rates import Rates, Regime
 from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.scheduling.work import work_of
+from opweave.compiler.traced.made import is_array, is_cupy
 from opweave.compiler.tracing.calling import invoke
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.calls.arrays import is_array, is_cupy
 
 SAMPLES, SHORTEST = 7, 2e-3
 # Elements of the array that is copied, beyond the caches, and of the one that a chain works on:

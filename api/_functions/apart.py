@@ -15,8 +15,9 @@ from opweave.compiler.captures.places import Place
 from opweave.compiler.captures.structure import NOTHING, Identity, Structure
 from opweave.compiler.captures.tree import CycleError, flatten, forget
 from opweave.compiler.traced.foreign import remedy
+from opweave.compiler.traced.made import is_array
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.calls.arrays import STATIC_TYPES, is_array, is_scalar
+from opweave.runtime.calls.arrays import STATIC_TYPES, is_scalar
 
 # What may read something from outside, and is a leaf.
 SEARCHED = (FunctionType, MethodType, type, Enum, Identity)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from opweave.compiler.captures.places import Place
 from opweave.compiler.captures.structure import Structure
+from opweave.compiler.traced.made import is_array
 from opweave.opcodes.cached import cached_property
-from opweave.runtime.calls.arrays import argument_type, is_array, is_scalar
+from opweave.runtime.calls.arrays import argument_type, is_scalar
 
 
 @dataclass(frozen=True)

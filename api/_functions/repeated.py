@@ -23,11 +23,12 @@ from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.names import function_name
 from opweave.compiler.ir.values import Value, extent_of
 from opweave.compiler.pipeline.driver import Options
+from opweave.compiler.traced.made import is_array
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.structural import refuse_inside
-from opweave.runtime.calls.arrays import is_array, pointer
+from opweave.runtime.calls.arrays import pointer
 
 MOST = 1 << 63  # of a C loop
 MOST_PLANS = 64  # of prepared calls that are kept

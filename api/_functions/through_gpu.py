@@ -12,9 +12,9 @@ from opweave._functions.short import ByNumPy
 from opweave._functions.watched import FusedCalls
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.traced.made import is_cupy
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.outcomes import truth
 from opweave.runtime.calls.writes import Unwritten, Writes
 

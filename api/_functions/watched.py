@@ -21,9 +21,9 @@ from opweave.compiler.captures.structure import packed
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.passes.alarms import overflows
 from opweave.compiler.pipeline.driver import Options
+from opweave.compiler.traced.made import is_cupy
 from opweave.configuration import config
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.targets import copied_into
 from opweave.runtime.calls.writes import Unwritten
 

@@ -19,9 +19,9 @@ from opweave._interchange.mistakes import called, told_of
 from opweave.compiler.captures.containers import is_container
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten, forget
+from opweave.compiler.traced.made import is_array, is_cupy
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import ArgumentError, InterchangeError, OpweaveError
-from opweave.runtime.calls.arrays import is_array, is_cupy
 
 NONE: Mapping[str, Any] = {}
 # What Python and NumPy raise for mistakes of a function about its arguments.

@@ -14,8 +14,8 @@ from opweave.compiler.bounds.handwritten_bounds import boundaries
 from opweave.compiler.ir.graph import FunctionGraph, Output
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Lowered
+from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.errors import CheckError
-from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.simt.guarded import Poisoning
 
 

@@ -16,8 +16,8 @@ from opweave.bounds import Bound
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.toggles.facts import Declared
+from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.errors import CheckError
-from opweave.runtime.calls.arrays import is_cupy
 
 # Runs kernels: bounds of the outputs, and what they are.
 Judge = Callable[[Lowered], tuple[Sequence[Bound], list[Any]]]

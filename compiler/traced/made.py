@@ -17,10 +17,19 @@ from opweave.opcodes.errors import UnsupportedError
 _INTERNAL = ("opweave", "numpy", "cupy")
 
 
-def is_array(item: Any) -> bool:
+def is_cupy(value: Any) -> bool:
+    """True for a CuPy array; does not import CuPy."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return False
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and issubclass(kind, cupy.ndarray)
+
+
+def is_array(value: Any) -> bool:
     """True for an array of NumPy's or CuPy's."""
-    kind = type(item)  # not isinstance: a traced array says that it is one
-    return issubclass(kind, np.ndarray) or hasattr(kind, "__cuda_array_interface__")
+    # not isinstance: a traced array says that it is one
+    return issubclass(type(value), np.ndarray) or is_cupy(value)
 
 
 def is_boxed(

@@ -14,6 +14,7 @@ import numpy as np
 from opweave.compiler.captures.structure import Identity
 from opweave.compiler.pipeline.specialise import static_key
 from opweave.compiler.traced.foreign import remedy
+from opweave.compiler.traced.made import is_array, is_cupy
 from opweave.compiler.tracing.arguments import ArrayType, Static
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import AlignmentError, ArgumentError, DTypeError, SubclassError
@@ -24,18 +25,6 @@ STATIC_TYPES = (
     bool, np.bool_, str, bytes, Enum, type, np.dtype, np.ufunc, slice, type(...), ModuleType,
     FunctionType, BuiltinFunctionType, MethodType, Identity,
 )  # fmt: skip
-
-
-def is_cupy(value: Any) -> bool:
-    """True for a CuPy array; does not import CuPy."""
-    if type(value) is np.ndarray:
-        return False
-    cupy = sys.modules.get("cupy")
-    return cupy is not None and issubclass(type(value), cupy.ndarray)
-
-
-def is_array(value: Any) -> bool:
-    return issubclass(type(value), np.ndarray) or is_cupy(value)
 
 
 # NumPy's classes of arrays that a kernel can take, and their names in a trace.

@@ -19,8 +19,9 @@ from opweave.compiler.ir.parts import Index, Part, key_of
 from opweave.compiler.ir.values import Value
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.writes import writes_of
+from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.errors import BoundsError
-from opweave.runtime.calls.arrays import assigned, is_cupy, overlap, overlaps_itself, pointer
+from opweave.runtime.calls.arrays import assigned, overlap, overlaps_itself, pointer
 
 if TYPE_CHECKING:
     from opweave.runtime.calls.prepared import Prepared

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.traced.made import is_array, is_cupy
 from opweave.opcodes.errors import ArgumentError, CompileError
 from opweave.opcodes.handwritten.launch_limits import MOST_BLOCKS, MOST_SHARED, check_block, three
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.binaries.dialect import host_source
-from opweave.runtime.calls.arrays import is_array, is_cupy, pointer
+from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.simt.checked import CheckedKernel
 from opweave.runtime.simt.checker import Fault, run_sanitized
 from opweave.runtime.simt.fibres import LaunchConfig
