@@ -291,3 +291,8 @@ def executor(index: int, fast: bool) -> CudaExecutor:
     """The executor of a device."""
     found = _executors.get((index, fast))
     return found or _executors.setdefault((index, fast), CudaExecutor(index, fast))
+
+
+def forget_executors() -> None:
+    """Make executors anew when they are asked for next, and load what they load again."""
+    _executors.clear()

@@ -65,6 +65,10 @@ class Once(Generic[T]):
         """True if there is a result."""
         return bool(self._results)
 
+    def become(self, result: T) -> None:
+        """Let the result be another one for all who ask from now on."""
+        self._results[:] = [result]
+
     def cache_clear(self) -> None:
         """Forget the result."""
         self._results.clear()

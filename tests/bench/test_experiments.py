@@ -7,11 +7,16 @@ import pytest
 
 from bench import run
 from bench.experiments import EXPERIMENTS, MODEL, load
+from bench.experiments.calls.compile import Fresh
 from bench.measure import (
     harness,
     networks,
 )
 from bench.report import document as documents
+from opweave.runtime.binaries.build import builder
+from opweave.runtime.binaries.cache import DiskCache
+from opweave.runtime.cuda import executor as cuda
+from opweave.runtime.host import launcher, loops
 from tests.support.benched import recorded
 
 # What needs a GPU, and what needs programs of others.
@@ -27,6 +32,19 @@ def test_an_experiment_has_what_the_table_needs(name):
     assert module.FIGURES
     assert callable(module.measure)
     assert callable(module.reading)
+
+
+def test_a_first_call_finds_nothing_that_is_compiled_or_loaded(tmp_path, monkeypatch):
+    before = builder()
+    monkeypatch.setattr(cuda, "_executors", {(0, False): "with its modules"})
+    with Fresh(DiskCache(tmp_path)) as renew:
+        made = loops.builder()
+        assert made is launcher.builder() is not before
+        assert made.disk.root == tmp_path
+        assert not cuda._executors
+        renew()
+        assert builder() is not made
+    assert loops.builder() is before
 
 
 def test_the_experiments_are_listed(capsys):

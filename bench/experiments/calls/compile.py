@@ -15,6 +15,7 @@ import opweave as ow
 from bench.measure.record import Record
 from bench.report.figures import Figure
 from bench.report.reading import rows, time, values
+from opweave.runtime.binaries.build import BinaryBuilder, builder
 
 TITLE = "What compiling costs: cold, from the disk, from memory"
 ABOUT = (
@@ -61,28 +62,17 @@ class Fresh:
         self.disk = disk
 
     def __enter__(self) -> Callable[[], None]:
-        import opweave.runtime.binaries.build as build
-        import opweave.runtime.host.launcher as host
-
-        self.modules = [m for m in (build, host) if hasattr(m, "builder")]
-        self.before = [m.builder for m in self.modules]
+        self.before = builder()
         self.renew()
         return self.renew
 
     def renew(self) -> None:
-        from opweave.runtime.binaries.build import BinaryBuilder
-
-        made = BinaryBuilder(self.disk)
-        if "cupy" in sys.modules:  # modules that are loaded are kept with the executor
-            from opweave.runtime.cuda import executor as cuda
-
-            cuda.executor.cache_clear()
-        for module in self.modules:
-            module.builder = lambda: made
+        builder.become(BinaryBuilder(self.disk))
+        if cuda := sys.modules.get("opweave.runtime.cuda.executor"):
+            cuda.forget_executors()  # which keep modules that are loaded
 
     def __exit__(self, *_: Any) -> None:
-        for module, builder in zip(self.modules, self.before, strict=True):
-            module.builder = builder
+        builder.become(self.before)
 
 
 def seconds(record: Record, fused: Any, given: list[Any]) -> float:
