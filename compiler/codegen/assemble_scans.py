@@ -117,9 +117,7 @@ class ScanPartsAssembler(ScanAssembler):
     def _completed(self, kernel: Kernel) -> Kernel:
         """Add the walk of the totals: what the scans take, accumulated."""
         first = kernel.passes[0]
-        loads = tuple(
-            x for x in first.loads if x.register in self.early or x.access.kind == "window"
-        )
+        loads = tuple(x for x in first.loads if x.register in self.early or x.access.is_table)
         return replace(kernel, totals=Pass(loads, first.lines, tuple(self.totals), (), ()))
 
 

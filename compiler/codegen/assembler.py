@@ -136,7 +136,8 @@ class Assembler(KernelSignature):
         reductions = tuple(r for r in found if r is not None)
         after = tuple(self._row_lines(level + 1))
         stores = tuple(map(self._store, stored))
-        return Pass(loads, lines, reductions, stores, after, chooses=chooses)
+        places = tuple(self.places_of.values())
+        return Pass(loads, lines, reductions, stores, after, chooses=chooses, places=places)
 
     def _needs(
         self, stored: Sequence[tuple[Value, int]], reduced: Sequence[tuple[Node, int]]

@@ -115,7 +115,7 @@ def _load(
     in_memory = kernel.plan is not None or kernel.product is not None
     for number, load in loads:
         elsewhere = in_memory and load.access != store.access
-        if load.access.kind == "window" or number > stored or elsewhere:
+        if load.access.is_table or number > stored or elsewhere:
             return None
     if kernel.product and any(n.is_product and state == n.values[0] for n in graph.nodes):
         return kernel.product.x

@@ -1,7 +1,9 @@
 """Tables: operands that a kernel reads at computed places, element by element or as windows.
 
 Where a row of the walk reads a run of consecutive places, the table is read in chunks as any
-other operand: a *window*.  All that the run depends on is a value of the row.
+other operand: a *window*.  All that the run depends on is a value of the row.  Other places that
+follow from the columns (clipped at an edge, or taken modulo the extent) are runs in most chunks:
+on the host each chunk finds out whether its places are one.
 """
 
 from __future__ import annotations
@@ -15,14 +17,17 @@ from opweave.compiler.codegen.short_numbers import Range, ranges
 from opweave.compiler.codegen.vectorised import keeps_before
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Symbol, Value
-from opweave.compiler.kernels.kernel_parts import OperandLoad, Param
-from opweave.compiler.kernels.layout import Access
+from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, Param
+from opweave.compiler.kernels.layout import Access, Places
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Stride
 from opweave.opcodes.cached import cached_property
+from opweave.opcodes.codes import Phase
 
 # Operators that shift the places of a run, and how.
 SHIFTS = {"add": "+", "subtract": "-"}
+# Operators of which places are made before the elements, so that these can be read in chunks.
+MOST_OF_PLACES = 16
 
 
 class TableReads(Registers):
@@ -33,6 +38,7 @@ class TableReads(Registers):
         self.table_strides: dict[str, Stride] = {}
         self.table_extents: dict[str, Param] = {}
         self.makers = {r.id: node for node in self.nodes for r in node.results}
+        self.places_of: dict[int, Places] = {}  # by the id of the places
         self.row_level = set(self.form.row_values)
         asks = self.form.kind in ("map", "scan_columns") and (self.tables or self._keeps_some())
         if asks and self.walk.outer:
@@ -93,9 +99,10 @@ class TableReads(Registers):
             return self._picked(node)
         places = node.operands[node.operator.tables :]
         runs = [d for d, place in enumerate(places) if not self.along_row(place)]
-        start = self._run(places[runs[0]]) if len(runs) == 1 else None
-        if start is None:
+        found = self._along(places[runs[0]]) if len(runs) == 1 else None
+        if found is None:
             return None
+        kind, start = found
         (run,) = runs
         kept = node.result.id in self.form.kept
         table = self._table_read(node)
@@ -107,8 +114,8 @@ class TableReads(Registers):
             if table.strides[d]
         ]
         extent = table.extents[run]
-        found = Access(
-            "window",
+        access = Access(
+            kind,
             " + ".join(terms),
             table.strides[run] or "1",
             extent=f"{inside} ? {extent} : 0" if inside else extent,
@@ -116,7 +123,44 @@ class TableReads(Registers):
         )
         register = self.windows.setdefault(node.result.id, f"window{len(self.windows)}")
         late = any(self.form.levels.get(v.id, 0) for v in node.pointwise)
-        return OperandLoad(table.pointer, register, node.result.dtype, found, late)
+        return OperandLoad(table.pointer, register, node.result.dtype, access, late)
+
+    def _along(self, operand: Operand) -> tuple[str, str] | None:
+        """How a table is read along the columns, and where from, see ``Access``; else None."""
+        start = self._run(operand)
+        if start is not None:
+            return "window", start
+        edited = self.placed or self.graph.repeated
+        if edited or not self.device.is_host or self.form.kind != "map":
+            return None
+        nodes = self._of_columns(operand)
+        if nodes is None:
+            return None
+        assert isinstance(operand, Value)
+        if operand.id not in self.places_of:
+            lines = [line.source for n in nodes for line in self._bind(n, Phase.INDEX)]
+            name = self._fresh(f"places{len(self.places_of)}")
+            self.places_of[operand.id] = Places(name, tuple(lines), self.names[operand.id])
+        return "places", self.places_of[operand.id].name
+
+    def _bind(self, node: Node, phase: Phase) -> list[Line]:
+        """The lines of a node: one for each op-code."""
+        raise NotImplementedError  # Assembler has it
+
+    def _of_columns(self, operand: Operand) -> list[Node] | None:
+        """The nodes that make places of columns and of what a row has once, else None."""
+        found: set[int] = set()
+        waiting = [operand]
+        while waiting:
+            item = waiting.pop()
+            if self.along_row(item) or (isinstance(item, Value) and item.id in found):
+                continue
+            node = self.makers.get(item.id) if isinstance(item, Value) else None
+            if node is None or len(found) == MOST_OF_PLACES or not _is_of_columns(node):
+                return None
+            found.add(node.result.id)
+            waiting += [] if node.is_coordinate else node.operands
+        return [n for n in self.nodes if n.result.id in found]
 
     def _picked(self, node: Node) -> OperandLoad | None:
         """The load of a choice, by the row alone, of operands that lie alike, else None.
@@ -180,3 +224,9 @@ class TableReads(Registers):
             return None
         before = self._run(node.operands[0])
         return None if before is None else f"{before} {sign} {self.text(node.operands[1], False)}"
+
+
+def _is_of_columns(node: Node) -> bool:
+    """True for a coordinate, and for a map of its operands to one result."""
+    is_map = node.is_map and len(node.results) == 1 and not node.tables
+    return node.is_coordinate or (is_map and not node.operator.mixes)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from opweave.compiler.ir.values import Extent, Where
 from opweave.compiler.kernels.addressed import Addressed, Factor, TypedOperand
-from opweave.compiler.kernels.layout import Access
+from opweave.compiler.kernels.layout import Access, Places
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
@@ -209,7 +209,8 @@ class Keep(TypedOperand):
 class Pass:
     """One walk along the columns; of scans, one along the elements of a tile.
 
-    ``chooses``: its reductions take each element, and choose whether it counts, without a branch.
+    ``chooses``: its reductions take each element, and choose whether it counts, without a branch;
+    ``places``: where in tables the elements of a chunk lie.
     """
 
     loads: tuple[OperandLoad, ...]
@@ -220,6 +221,7 @@ class Pass:
     scans: tuple[Reduction, ...] = ()
     keeps: tuple[Keep, ...] = ()
     chooses: bool = False
+    places: tuple[Places, ...] = ()
 
     @property
     def uses_column(self) -> bool:
@@ -237,7 +239,7 @@ class Pass:
 
     @property
     def has_windows(self) -> bool:
-        return any(load.access.kind == "window" for load in self.loads)
+        return any(load.access.is_table for load in self.loads)
 
     @property
     def uses_row(self) -> bool:

@@ -11,6 +11,7 @@ one of these ways, and kernels of tiles and pixels add their own:
     gather    elements at an offset computed from ``j`` by division
     runs      consecutive elements, as many as ``extent``, and then those ``stride`` further on
     window    elements of a table from ``base + start + j``, as far as it has them
+    places    elements of a table at the places that ``start`` names, as far as it has them
 
 Kernels of pixels read dense pictures as ``pixels``, all channels of consecutive pixels.
 """
@@ -22,6 +23,7 @@ from dataclasses import dataclass, replace
 
 from opweave.compiler.ir.views import View
 from opweave.compiler.kernels.walks import DimList, MatrixWalk, Operand, Stride, Walk, in_order
+from opweave.opcodes.tokens import tokens
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class Access:
     """How an operand is addressed: ``kind``, text of the base, and text that depends on ``j``.
 
     ``channel`` is the step to the next channel of a pixel, for operands that have channels; of a
-    window ``extent`` is the number of its elements, and ``start`` its index in column 0; of runs
-    it is their length.
+    window ``extent`` is the number of its elements, and ``start`` its index in column 0; of places
+    it is the name of the ``Places``; of runs ``extent`` is their length.
     """
 
     kind: str
@@ -49,6 +51,11 @@ class Access:
         return " + ".join(terms) or "0"
 
     @property
+    def is_table(self) -> bool:
+        """What is read at places that the kernel computes."""
+        return self.kind in ("window", "places")
+
+    @property
     def channel_step(self) -> str:
         """Offset of channel ``h`` of a pixel."""
         return "h" if self.channel == "1" else f"h * {self.channel}"
@@ -62,6 +69,25 @@ class Access:
         if self.kind in ("chunk", "pixels"):
             return j
         return f"{j} * {self.stride}" if self.kind in ("strided", "across") else ""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the elements of a chunk lie in a table, as a function of the column ``j``.
+
+    Attributes:
+        lines: what computes it, each with its comment.
+        place: what they call it.
+    """
+
+    name: str
+    lines: tuple[str, ...]
+    place: str
+
+    @property
+    def notes_faults(self) -> bool:
+        """A line notes faults of columns that are ``here``."""
+        return any("index_of" in tokens(line) for line in self.lines)
 
 
 @dataclass(frozen=True)

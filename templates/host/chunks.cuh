@@ -79,3 +79,23 @@ OW_INLINE void store_chunk(S* p, const R (&r)[N], long long inside) {
             if (l < inside) p[l] = kept[l];
 }
 #endif
+
+// Where N elements lie in a table, and whether they lie there one behind the other.
+template <int N, class I> struct Places { I at[N]; bool run; };
+template <int N, class F> OW_INLINE auto places_of(index_t j0, F place) {
+    Places<N, decltype(place(j0))> found;
+    for (int l = 0; l < N; ++l) found.at[l] = place(j0 + l);
+    auto apart = found.at[0] ^ found.at[0];
+    for (int l = 0; l < N; ++l) apart |= found.at[l] ^ (found.at[0] + l);
+    found.run = apart == 0;
+    return found;
+}
+// The elements there; 0 for places that the table has not.
+template <int N, class R, class S, class I>
+OW_INLINE void load_places(R (&r)[N], const S* p, index_t stride, index_t extent, const Places<N, I>& places) {
+    const index_t first = places.at[0];
+    if (places.run && stride == 1 && first >= 0 && first <= extent - N)
+        for (int l = 0; l < N; ++l) r[l] = load(p + first + l);
+    else
+        for (int l = 0; l < N; ++l) r[l] = is_inside(places.at[l], extent) ? load(p + places.at[l] * stride) : R();
+}
