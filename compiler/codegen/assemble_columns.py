@@ -26,7 +26,7 @@ from opweave.opcodes.codes import Phase
 # Columns from which a vector's lanes are worth filling with them.
 COLUMNS_FROM = 8
 # Longest rows that are walked side by side though each of them is a run of memory.
-SHORT = 32  # a chunk of lanes
+SHORT = 31  # less than a chunk of lanes, which is read at once
 # Most threads of a GPU that go down a column together.
 MOST_DOWN = 32
 # Threads of its block, and most columns of each, whose running values take so many bytes: with

@@ -47,11 +47,17 @@ template <int N> OW_INLINE void spill(float16* p, const float (&r)[N]) {
     for (int l = N / 8 * 8; l < N; ++l) store(p + l, r[l]);
 }
 #endif
+// The first elements of a chunk, and behind them the last number once more, which is as ordinary.  It
+// is called, so that what whole chunks pass through is short.
+template <int N, class S> __attribute__((noinline)) void load_part(S (&kept)[N], const S* p, long long inside) {
+    const S last = inside > 0 ? p[inside - 1] : S();
+    for (int l = 0; l < N; ++l) kept[l] = last;
+    if (inside > 0) OW_COPY(kept, p, inside * sizeof(S));
+}
 template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside) {
-    S kept[N];  // behind the end the last number once more, which is as ordinary as those before it
-    if (inside < N)
-        for (int l = 0; l < N; ++l) kept[l] = inside > 0 ? p[l < inside ? l : inside - 1] : S();
+    S kept[N];
+    if (inside < N) load_part(kept, p, inside);
     fill(r, inside < N ? kept : p);
 }
 template <int N, class R, class S>
@@ -74,9 +80,7 @@ template <int N, class R, class S>
 OW_INLINE void store_chunk(S* p, const R (&r)[N], long long inside) {
     S kept[N];
     spill(inside < N ? kept : p, r);
-    if (inside < N)
-        for (int l = 0; l < N; ++l)
-            if (l < inside) p[l] = kept[l];
+    if (inside < N && inside > 0) OW_COPY(p, kept, inside * sizeof(S));
 }
 #endif
 
