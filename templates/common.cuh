@@ -329,6 +329,7 @@ OW_UNROLL
 }
 #endif
 
+#ifndef OW_CHUNKS
 // N elements as memory has them, which take as few registers as they can: each is converted where
 // it is used.  What lies outside reads as 0.
 template <class S, int N> struct Chunk {
@@ -362,6 +363,7 @@ OW_UNROLL
     for (int l = 0; l < N; ++l) elements[l] = l < inside ? p[l] : S();
     r.fill(elements);
 }
+#endif
 template <int N, class R, class S>
 OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside,
                            typename Same<R>::type outside = R()) {

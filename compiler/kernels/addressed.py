@@ -77,6 +77,12 @@ class Addressed(TypedOperand):
         """
         return "gather" if self.by and self.access.kind != "across" else self.access.kind
 
+    @property
+    def lies(self) -> bool:
+        """A loop may take its elements from memory: each is one register, of memory's own type."""
+        is_run = self.walked in ("chunk", "window", "places") and not self.dtype.is_complex
+        return is_run and self.ctype == self.storage
+
 
 @dataclass(frozen=True)
 class Factor(TypedOperand):

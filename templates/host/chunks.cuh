@@ -64,17 +64,35 @@ template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside, typename OwSame<R>::type outside) {
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l) : outside;
 }
-template <int N, class S> inline constexpr S NOTHING[N] = {};
-template <int N, class R, class S>
-OW_INLINE void load_window(R (&r)[N], const S* p, index_t stride, index_t extent, index_t first) {
+// N elements where they lie, so that a loop over them has no other before it, or a copy of some.
+template <class S, int N> struct Chunk {
+    const S* at;
     S kept[N];
+    OW_SPECIAL S operator[](int l) const { return at[l]; }
+};
+template <int N, class S> OW_INLINE void load_chunk(Chunk<S, N>& r, const S* p, long long inside) {
+    if (inside < N) load_part(r.kept, p, inside);
+    r.at = inside < N ? r.kept : p;
+}
+template <int N, class S> inline constexpr S NOTHING[N] = {};
+template <int N, class S>
+OW_INLINE const S* window_of(S (&kept)[N], const S* p, index_t stride, index_t extent, index_t first) {
     const bool whole = first >= 0 && first <= extent - N && stride == 1, none = first <= -N || first >= extent;
     if (!whole && !none) {
         for (int l = 0; l < N; ++l) kept[l] = S();
         const int begin = first >= 0 ? 0 : -(int)first, end = extent - first < N ? (int)(extent - first) : N;
         for (int l = begin; l < end; ++l) kept[l] = p[(first + l) * stride];
     }
-    fill(r, whole ? p + first : none ? NOTHING<N, S> : kept);
+    return whole ? p + first : none ? NOTHING<N, S> : kept;
+}
+template <int N, class R, class S>
+OW_INLINE void load_window(R (&r)[N], const S* p, index_t stride, index_t extent, index_t first) {
+    S kept[N];
+    fill(r, window_of(kept, p, stride, extent, first));
+}
+template <int N, class S>
+OW_INLINE void load_window(Chunk<S, N>& r, const S* p, index_t stride, index_t extent, index_t first) {
+    r.at = window_of(r.kept, p, stride, extent, first);
 }
 template <int N, class R, class S>
 OW_INLINE void store_chunk(S* p, const R (&r)[N], long long inside) {
@@ -82,8 +100,6 @@ OW_INLINE void store_chunk(S* p, const R (&r)[N], long long inside) {
     spill(inside < N ? kept : p, r);
     if (inside < N && inside > 0) OW_COPY(p, kept, inside * sizeof(S));
 }
-#endif
-
 // Where N elements lie in a table, and whether they lie there one behind the other.
 template <int N, class I> struct Places { I at[N]; bool run; };
 template <int N, class F> OW_INLINE auto places_of(index_t j0, F place) {
@@ -94,12 +110,22 @@ template <int N, class F> OW_INLINE auto places_of(index_t j0, F place) {
     found.run = apart == 0;
     return found;
 }
-// The elements there; 0 for places that the table has not.
+// The elements there, 0 for places that the table has not: where they lie, or a copy.
+template <int N, class S, class I>
+OW_INLINE const S* elements_at(S (&kept)[N], const S* p, index_t stride, index_t extent, const Places<N, I>& places) {
+    const index_t first = places.at[0];
+    const bool whole = places.run && stride == 1 && first >= 0 && first <= extent - N;
+    if (!whole)
+        for (int l = 0; l < N; ++l) kept[l] = is_inside(places.at[l], extent) ? p[places.at[l] * stride] : S();
+    return whole ? p + first : kept;
+}
 template <int N, class R, class S, class I>
 OW_INLINE void load_places(R (&r)[N], const S* p, index_t stride, index_t extent, const Places<N, I>& places) {
-    const index_t first = places.at[0];
-    if (places.run && stride == 1 && first >= 0 && first <= extent - N)
-        for (int l = 0; l < N; ++l) r[l] = load(p + first + l);
-    else
-        for (int l = 0; l < N; ++l) r[l] = is_inside(places.at[l], extent) ? load(p + places.at[l] * stride) : R();
+    S kept[N];
+    fill(r, elements_at(kept, p, stride, extent, places));
 }
+template <int N, class S, class I>
+OW_INLINE void load_places(Chunk<S, N>& r, const S* p, index_t stride, index_t extent, const Places<N, I>& places) {
+    r.at = elements_at(r.kept, p, stride, extent, places);
+}
+#endif

@@ -29,8 +29,8 @@ linear_relu_1_map_f32(
     const index_t first = ((index_t)blockIdx.y * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
-    float t3_v[CHUNKS][VECTOR];
-    float b_v[CHUNKS][VECTOR];
+    Chunk<float, VECTOR> t3_v[CHUNKS];
+    Chunk<float, VECTOR> b_v[CHUNKS];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + c * (BLOCK * VECTOR);

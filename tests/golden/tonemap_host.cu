@@ -22,7 +22,7 @@ tonemap_map_f32(
     const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
-    float img_v[CHUNKS][VECTOR];
+    Chunk<float, VECTOR> img_v[CHUNKS];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + c * (BLOCK * VECTOR);

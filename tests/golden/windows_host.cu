@@ -42,13 +42,13 @@ laplacian_map_f32(
     const int v8 = v6 ? v7 : v5;  // where: i32[n0, 1], line 2
 
     // load: all chunks before the first use; the guard is cols - j0
-    float x_v[CHUNKS][VECTOR];
-    float window5[CHUNKS][VECTOR];
-    float window4[CHUNKS][VECTOR];
-    float window3[CHUNKS][VECTOR];
-    float window2[CHUNKS][VECTOR];
-    float window1[CHUNKS][VECTOR];
-    float window0[CHUNKS][VECTOR];
+    Chunk<float, VECTOR> x_v[CHUNKS];
+    Chunk<float, VECTOR> window5[CHUNKS];
+    Chunk<float, VECTOR> window4[CHUNKS];
+    Chunk<float, VECTOR> window3[CHUNKS];
+    Chunk<float, VECTOR> window2[CHUNKS];
+    Chunk<float, VECTOR> window1[CHUNKS];
+    Chunk<float, VECTOR> window0[CHUNKS];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + c * (BLOCK * VECTOR);
