@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from opweave._html.shown import Shown
+
 
 class _Holder:
     """Its objects' attributes are found in the usual way."""
@@ -20,7 +22,7 @@ def _of_given(name: str) -> property:
     )
 
 
-class LikeGiven(_Holder):
+class LikeGiven(_Holder, Shown, by="_programs.pieces:fused"):
     """Answers for the function in ``given``.
 
     Attributes:

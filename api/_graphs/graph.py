@@ -30,6 +30,7 @@ from opweave._graphs.entries import (
     plain,
     row_of,
 )  # fmt: skip
+from opweave._html.shown import Shown
 from opweave._tracebacks import folded
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import GraphBuilder
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from opweave._graphs.runner import Runner
 
 
-class Graph:
+class Graph(Shown, by="_graphs.pieces:graph"):
     """A program in the making: nodes are added, in any order, and named.
 
     Every registered operator is a method: ``g.exp(x)``, ``g.softmax(x, axis=None)``; so are

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opweave._functions.fused import Fused
+from opweave._html.shown import Shown
 from opweave._lists.checks import check_list
 from opweave._lists.codes import (
     Called,
@@ -75,7 +76,7 @@ def kernel(codes: Sequence[Any], name: str = "kernel") -> OpcodeKernel:
     return OpcodeKernel(tuple(map(code_of, plain)), name, None, once)
 
 
-class OpcodeKernel:
+class OpcodeKernel(Shown, by="_programs.pieces:op_codes"):
     """A kernel that is its op-code list: print it, edit it, join it, call it."""
 
     __opweave_list__ = True

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from opweave._html.shown import Shown
 from opweave.runtime.model.facts import LaunchFacts
 from opweave.runtime.model.times import ModelTime
 from opweave.runtime.sass.counters import BlockCount
@@ -15,7 +16,7 @@ MARGIN = ("alu", "fma", "xu", "lsu", "branch")
 
 
 @dataclass(frozen=True)
-class KernelProfile:
+class KernelProfile(Shown, by="_profiler.pieces:kernel"):
     """One launch of one kernel.
 
     Attributes:
@@ -144,7 +145,7 @@ class KernelProfile:
 
 
 @dataclass(frozen=True)
-class ProfileReport:
+class ProfileReport(Shown, by="_profiler.pieces:report"):
     """The kernels of a call, in the order in which they start.
 
     Attributes:

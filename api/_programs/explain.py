@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, NamedTuple, Protocol
 
+from opweave._html.shown import Shown
 from opweave._programs.interface import ProgramLike, RanLike
 from opweave._programs.rates import Rates, Regime
 from opweave._programs.units import size
@@ -49,7 +50,7 @@ class RolledLike(Protocol):
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Shown, by="_programs.pieces:explanation"):
     """What ``explain`` found; prints as text of at most 60 lines, costs and refusals first.
 
     Attributes:

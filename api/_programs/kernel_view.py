@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from opweave._html.shown import Shown
 from opweave._programs.interface import ProgramLike
 from opweave._programs.report import Report
 from opweave._programs.side_by_side import side_by_side
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from opweave._profiler.report import ProfileReport
 
 
-class KernelView:
+class KernelView(Shown, by="_programs.pieces:view"):
     """One kernel of a program."""
 
     def __init__(self, program: ProgramLike, number: int):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from opweave._html.shown import Shown
 from opweave._interchange.functions import gives_arrays, takes_arrays
 from opweave._programs.interface import Arguments, FusedLike
 from opweave._programs.kernel_view import KernelView
@@ -33,7 +34,7 @@ from opweave.runtime.simt.executors import VerifyExecutor
 CHECKING = {"simt": VerifyExecutor, "ptx": PtxExecutor}
 
 
-class Program:
+class Program(Shown, by="_programs.pieces:program"):
     """What ``lower`` returns: kernels for one target, for one guard and shape class."""
 
     def __init__(self, fused: FusedLike, found: Specialised, lowered: Lowered | None = None):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave._html.shown import Shown
 from opweave.bounds import Bound, Judgement, judge
 from opweave.compiler.bounds.bounds import run_bounded
 from opweave.compiler.bounds.handwritten_bounds import boundaries
@@ -20,7 +21,7 @@ from opweave.runtime.simt.guarded import Poisoning
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Shown, by="_programs.pieces:report"):
     """What a check found, a row per output.
 
     Attributes:

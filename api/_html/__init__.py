@@ -1,0 +1,1 @@
+"""HTML of what a notebook or a browser shows: markup, colours, one style; it knows no objects."""
