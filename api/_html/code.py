@@ -45,7 +45,7 @@ def highlighted(text: str, language: str) -> list[Markup]:
     [Markup('a &lt; b')]
     """
     if not COLOURS.there():
-        return [escape(line) for line in text.splitlines()]
+        return [escape(line) for line in text.removesuffix("\n").split("\n")]
     lines = [Markup("")]
     try:
         for kind, part in COLOURS.tokens(text, language):
@@ -54,7 +54,7 @@ def highlighted(text: str, language: str) -> list[Markup]:
                 lines += [Markup("")] * (number > 0)
                 lines[-1] += _span(letter, piece)
     except ValueError:
-        return [escape(line) for line in text.splitlines()]
+        return [escape(line) for line in text.removesuffix("\n").split("\n")]
     return lines[:-1] if text.endswith("\n") else lines
 
 

@@ -27,6 +27,7 @@ class MarkedLine(NamedTuple):
         line: of the user's function that it belongs to, 0 for none.
         off: the preprocessor leaves it out.
         margin: what stands in it, and ``heat``, its share of the largest.
+        new: it was not there before, or was left out.
     """
 
     text: Markup
@@ -34,6 +35,7 @@ class MarkedLine(NamedTuple):
     off: bool = False
     margin: str = ""
     heat: float = 0.0
+    new: bool = False
 
 
 class Gauge(NamedTuple):
@@ -73,12 +75,23 @@ def joined(parts: Sequence[Markup]) -> Markup:
 
 def listing(rows: Sequence[MarkedLine], first: int = 1, label: str = "") -> Markup:
     """Lines of code with their numbers; ``label`` says what they are to who does not see them."""
-    return rendered("listing", rows=rows, first=first, label=label, focus=False)
+    return rendered("listing", lines=map(marked, rows), first=first, label=label)
 
 
 def function_listing(rows: Sequence[MarkedLine], label: str) -> Markup:
     """The same of the user's function: its lines can have the focus."""
-    return rendered("listing", rows=rows, first=1, label=label, focus=True)
+    return rendered("listing", lines=[marked(r, focus=True) for r in rows], first=1, label=label)
+
+
+def marked(row: MarkedLine, *, focus: bool = False) -> Markup:
+    """A line of a listing; with ``focus`` the keyboard reaches it, if it belongs to a line."""
+    kinds = "ow-l" + " ow-off" * row.off + " ow-new" * row.new
+    linked = Markup(' data-l="{}"').format(row.line) if row.line else ""
+    linked += Markup(' tabindex="0"') if row.line and focus else ""
+    heat = Markup(' style="--h:{:.2f}"').format(row.heat) if row.heat else ""
+    margin = Markup("<i>{}</i>").format(row.margin) if row.margin else ""
+    line = '<span class="{}"{}{}>{}{}</span>\n'
+    return Markup(line).format(kinds, linked, heat, margin, row.text)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], right: str = "") -> Markup:
@@ -130,6 +143,16 @@ def fragment(body: Markup) -> str:
     note = "" if COLOURS.there() or "ow-l" not in body else PLAIN
     style, rules = text_of("style.css"), lit(body)
     made = rendered("fragment", body=body, name=_name(body), style=style, lit=rules, note=note)
+    return str(made)
+
+
+def page(title: str, body: Markup) -> str:
+    """A whole page, which needs nothing else."""
+    note = "" if COLOURS.there() else PLAIN
+    made = rendered(
+        "page", title=title, body=body, name=_name(body), lit=lit(body), note=note,
+        style=text_of("style.css") + text_of("page.css"), script=text_of("page.js"),
+    )  # fmt: skip
     return str(made)
 
 

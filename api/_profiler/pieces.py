@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from markupsafe import Markup
 
 from opweave._html.code import highlighted
@@ -17,17 +15,18 @@ from opweave._html.markup import (
     rendered,
     table,
 )
+from opweave._profiler.report import KernelProfile, ProfileReport, number
 
 MOST_LIMITS = 6
 
 
-def report(found: Any) -> Markup:
+def report(found: ProfileReport) -> Markup:
     """Of all launches of a call, and of what a library computes between them."""
     each = [kernel(one) for one in found.kernels]
     return joined([*each, *(rendered("note", text=text) for text in found.by_library)])
 
 
-def kernel(found: Any) -> Markup:
+def kernel(found: KernelProfile) -> Markup:
     """Of one launch of one kernel."""
     return joined([
         rendered("head", title=found.name, rest=[f"for {found.target}", bound_by(found)]),
@@ -36,7 +35,7 @@ def kernel(found: Any) -> Markup:
     ])  # fmt: skip
 
 
-def bound_by(found: Any) -> str:
+def bound_by(found: KernelProfile) -> str:
     """What the model says, in a line."""
     model = found.model
     return (
@@ -45,7 +44,7 @@ def bound_by(found: Any) -> str:
     )
 
 
-def limits(found: Any) -> Markup:
+def limits(found: KernelProfile) -> Markup:
     """What could bind the launch, the slowest first, as bars of the time by the model."""
     rows = [one for one in found.model.limits if one.us > 0][:MOST_LIMITS]
     most = max((one.us for one in rows), default=1.0)
@@ -53,15 +52,16 @@ def limits(found: Any) -> Markup:
     return joined([bars, rendered("note", text=f"next: {found.model.binds.mend}")])
 
 
-def counters(found: Any) -> Markup:
-    """Counters by name."""
-    from opweave._profiler.report import number
+def counters(found: KernelProfile) -> Markup:
+    """Counters by name; those that are 0 by their names alone."""
+    rows = [(name, number(value)) for name, value in found.counters.items() if value]
+    rest = ", ".join(name for name, value in found.counters.items() if not value)
+    said = [rendered("note", text=f"0: {rest}")] if rest else []
+    body = joined([table(("counter", "value"), rows, "lr"), *said])
+    return folded(f"{len(found.counters)} counters", body)
 
-    rows = [(name, number(value)) for name, value in found.counters.items()]
-    return folded(f"{len(rows)} counters", table(("counter", "value"), rows, "lr"))
 
-
-def counted(found: Any) -> Markup:
+def counted(found: KernelProfile) -> Markup:
     """The source with warp instructions of each line in its margin."""
     totals = totals_of(found)
     most = max(totals.values(), default=1.0)
@@ -73,7 +73,7 @@ def counted(found: Any) -> Markup:
     return Markup('<div class="ow-counted">{}</div>').format(body)
 
 
-def totals_of(found: Any) -> dict[int, float]:
+def totals_of(found: KernelProfile) -> dict[int, float]:
     """Warp instructions of each line of the source, of all pipes."""
     return {line: sum(pipes.values()) for line, pipes in found.lines.items() if line > 0}
 

@@ -57,16 +57,28 @@ def linked_lines(lowered: Lowered, users: UsersSource) -> list[int]:
 
 
 def kernel_lines(
-    kernel: Kernel, source: str, lowered: Lowered, users: UsersSource
-) -> list[MarkedLine]:
-    """A kernel's source; what toggles leave out is dim."""
-    texts = source.splitlines()[:MOST_LINES]
+    kernel: Kernel, source: str, lowered: Lowered, users: UsersSource,
+    known: dict[str, Markup] | None = None,
+) -> list[MarkedLine]:  # fmt: skip
+    """A kernel's source; what toggles leave out is dim.  See ``coloured`` for ``known``."""
+    texts = source.removesuffix("\n").split("\n")[:MOST_LINES]
     out, comments = left_out(texts, kernel.toggles), comments_of(kernel, lowered.graph, users)
-    marked = highlighted("\n".join(texts), "cuda")
+    marked = coloured(texts, {} if known is None else known)
     return [
         MarkedLine(line, line_of(text, comments), n in out)
         for n, (line, text) in enumerate(zip(marked, texts, strict=True))
     ]
+
+
+def coloured(texts: Sequence[str], known: dict[str, Markup]) -> list[Markup]:
+    """Lines of CUDA C in colours; those that are ``known`` are not asked for again."""
+    if not known:
+        made = highlighted("".join(f"{text}\n" for text in texts), "cuda")
+        known |= zip(texts, made, strict=True)
+        return made
+    new = [text for text in dict.fromkeys(texts) if text not in known]
+    known |= zip(new, highlighted("".join(f"{text}\n" for text in new), "cuda"), strict=False)
+    return [known[text] for text in texts]
 
 
 def toggled_span(lines: Sequence[str], toggles: Mapping[str, int]) -> tuple[int, int]:
@@ -104,6 +116,27 @@ def kernels(lowered: Lowered, users: UsersSource) -> Markup:
 def made_of(found: Kernel) -> str:
     """The operators that share a kernel."""
     return found.title[0].removeprefix("fused: ")
+
+
+def about(found: Kernel) -> list[str]:
+    """What a kernel is, a sentence each."""
+    texts = [
+        f"made of {made_of(found)}", *found.title[1:], found.extents_text,
+        f"{found.shared_bytes} bytes of shared memory a block" if found.shared_bytes else "",
+        f"chosen to fit: {found.fitted}" if found.fitted else "",
+    ]  # fmt: skip
+    return [text for text in texts if text]
+
+
+def groups(lowered: Lowered, users: UsersSource) -> Markup:
+    """The groups of the schedule: which operators share a kernel, and their lines."""
+    rows = []
+    for number, found in enumerate(lowered.kernels):
+        group = lowered.schedule.groups[found.group]
+        places = dict.fromkeys(at(lowered.graph.nodes[n].where, users) for n in group.nodes)
+        name = Markup('<a href="#k{0}">{0}: {1}</a>').format(number, found.name)
+        rows.append((name, group.form.kind, made_of(found), Markup(", ").join(places)))
+    return table(("kernel", "form", "operators", "where"), rows)
 
 
 def decisions(lowered: Lowered, users: UsersSource) -> Markup:

@@ -46,8 +46,8 @@ class Request:
 def inspect(options: Namespace) -> int:
     """Print the source of every kernel, or what was asked for instead."""
     request = requested(options)
-    if options.shown == "source" and not options.json and (loops := _loops(request)):
-        print("\n".join(highlighted(text, "cuda").rstrip("\n") for text in loops))
+    if options.shown == "source" and not options.json and (found := loops_of(request)):
+        print("\n".join(highlighted(text, "cuda").rstrip("\n") for text in found.loops))
         return 0
     program = request.lower()
     if options.json:
@@ -67,18 +67,18 @@ def inspect(options: Namespace) -> int:
     return 0
 
 
-def _loops(request: Request) -> tuple[str, ...]:
-    """C of the loops that a call on the host would run there.
+def loops_of(request: Request) -> Explanation | None:
+    """What becomes of a function of which a call on the host would have C run loops, else None.
 
     A run on made-up numbers finds them; where it raises, what is lowered says more.
     """
     fused = request.fused
     if request.target != "host" or fused.options.fullgraph or not fused.fallback.loops.has_any():
-        return ()
+        return None
     with suppress(OpweaveError), users_code(request.file, "running"):
         found: Explanation = fused.explain(*map(made_up, request.arguments))
-        return found.loops
-    return ()
+        return found if found.loops else None
+    return None
 
 
 def explain(options: Namespace) -> int:

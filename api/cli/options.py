@@ -16,6 +16,7 @@ examples:
   opweave explain app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target host
   opweave sanitize kernel.cu --kernel sum --grid 4 --block 256 --arg "f32[1024]=random"
   opweave profile app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target H200
+  opweave view app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4
   opweave ops sum
   opweave cache prune --older-than 30d
   opweave demo --out demo
@@ -66,6 +67,14 @@ examples:
     --arg "f32[262144]" --json
 
 Counts follow from the binary and the launch, times from a model of a device: nothing is measured.
+"""
+VIEW = """\
+examples:
+  opweave view app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4
+  opweave view app.py:softmax --arg "f32[4096,1000]" --target A100 --out softmax.html
+
+Writes one HTML file that needs no network and no server.  Counters and a roofline are in it where
+NVRTC and nvdisasm are installed and the target is a GPU: nothing is measured.
 """
 OPS = """\
 examples:
@@ -188,6 +197,10 @@ COMMANDS = (
              _flag("--source", "the source with warp instructions of each line in its margin"),
              _flag("--blocks", "basic blocks of the binary: how often each runs, and its pipes")),
             ARGUMENTS + "\n" + PROFILE),
+    Command("view", "write a page to look at: the function beside its kernels, toggles to "
+            "switch, counters", "viewing:view",
+            (*FUNCTION, _value("--out", "FILE", "the page (default: FUNCTION.html)")),
+            ARGUMENTS + "\n" + VIEW),
     Command("ops", "list all operators, or print the op-codes and dtypes of one",
             "operators:ops", (_value("name", "NAME", "of an operator, such as hypot", nargs="?"),
                               JSON), OPS),

@@ -28,7 +28,10 @@ class Read(HTMLParser):
         self.tags.append(tag)
         self.attributes.append((tag, dict(attrs)))
         if tag not in VOID:
-            self._open.append((tag, dict(attrs).get("data-l")))
+            line = dict(attrs).get("data-l")
+            self._open.append((tag, line))
+            if line:
+                self.linked.setdefault(int(line), []).append("")
 
     def handle_endtag(self, tag):
         if tag in VOID:
@@ -44,7 +47,4 @@ class Read(HTMLParser):
         self.text += data
         line = next((line for _, line in reversed(self._open) if line), None)
         if line:
-            known = self.linked.setdefault(int(line), [""])
-            known[-1] += data
-            if data.endswith("\n"):
-                known.append("")
+            self.linked[int(line)][-1] += data

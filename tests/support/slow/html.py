@@ -1,0 +1,16 @@
+"""What leaves the default tier of tests/html."""
+
+from tests.support.tiers import Slow, away, some
+
+# fmt: off
+TABLE: dict[str, dict[str, Slow]] = {
+    "test_browser.py": {
+        "test_light_and_dark_wide_and_narrow": away("html/test_browser.py::test_switches_and_keys"),
+    },
+    "test_page.py": {
+        "test_a_switch_shows_the_source_that_the_toggle_gives": some("USE_REGISTER_ROW"),
+        "test_spots_lie_under_the_roof_and_inside_of_the_chart": away("html/test_page.py::test_counters_and_a_roofline_are_those_of_the_profile"),
+        "test_a_page_of_the_gallery_is_not_too_large": away("html/test_page.py::test_views_take_no_more_room_than_they_may"),
+    },
+}
+# fmt: on
