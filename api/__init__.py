@@ -73,6 +73,7 @@ _LAZY = {
         "opcodes.defines": "toggle",
         "_sanitizer": "sanitize sanitize_source uninitialised",
         "_interchange.torch_operators": "to_torch",
+        "cli.notebook": "load_ipython_extension",
         "_profiler.profile": "profile", "_profiler.handwritten": "profile_cubin profile_source",
         "opcodes.operators.own_reductions": "reduction scan",
         "opcodes.operators.own_products": "product",

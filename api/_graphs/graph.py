@@ -291,6 +291,9 @@ class Graph(Shown, by="_graphs.pieces:graph"):
 
         return Runner(self, mode, **options)
 
+    def __repr__(self) -> str:
+        return f"<graph {self.name}: {len(self.entries)} rows>"
+
     def __str__(self) -> str:
         lines = [f"{name} = {entry}" for name, entry in self.entries.items()]
         return "\n".join([f"graph {self.name}", *(f"  {line}" for line in lines)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from markupsafe import Markup
@@ -16,7 +17,7 @@ def graph(found: Any) -> Markup:
     try:
         types, why = found.check(), ""
     except OpweaveError as error:
-        types, why = {}, str(error)
+        types, why = {}, _without_our_caller(str(error), found)
     dead = set() if why else set(found.dead)
     rows = [
         (name, str(entry), "no output needs it" if name in dead else str(types.get(name, "")),
@@ -32,3 +33,13 @@ def graph(found: Any) -> Markup:
         lines = [MarkedLine(line) for line in highlighted(found.source, "python")]
         parts.append(folded("the function that it means", listing(lines)))
     return joined(parts)
+
+
+def _without_our_caller(text: str, found: Any) -> str:
+    """An error without the line that asked for the check, if no row was made there.
+
+    It is a line of what shows objects, such as IPython, and says nothing to a user.
+    """
+    last = re.search(r" \(([^()]+:\d+)\)\Z", text)
+    places = {str(entry.where) for entry in found.entries.values()}
+    return text[: last.start()] if last and last[1] not in places else text

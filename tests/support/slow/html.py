@@ -1,11 +1,17 @@
 """What leaves the default tier of tests/html."""
 
-from tests.support.tiers import Slow, away, some
+from tests.support.tiers import Slow, away, every, some
 
 # fmt: off
 TABLE: dict[str, dict[str, Slow]] = {
     "test_browser.py": {
         "test_light_and_dark_wide_and_narrow": away("html/test_browser.py::test_switches_and_keys"),
+    },
+    "test_extension.py": {
+        "test_a_question_has_an_answer_that_a_notebook_shows": every(3),
+    },
+    "test_notebooks.py": {
+        "test_a_notebook_runs_and_shows_what_is_stored": some("table"),
     },
     "test_page.py": {
         "test_a_switch_shows_the_source_that_the_toggle_gives": some("USE_REGISTER_ROW"),
