@@ -7,10 +7,11 @@ the op-code list says of which line of the user's each comment speaks.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opweave.compiler.codegen.lines import Origin
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Where
 from opweave.compiler.kernels.kernel import Kernel
@@ -51,20 +52,19 @@ class UsersSource:
         is_inside = where.file == self.file and 0 < number <= self.text.count("\n") + 1
         return number if is_inside and self.text else 0
 
-    @property
-    def shown_file(self) -> str:
-        """The file's name without folders, "" for code that no file has."""
-        name = self.file.rpartition("/")[2]
-        return name if name.endswith(".py") and "ipykernel_" not in self.file else ""
-
 
 def comments_of(kernel: Kernel, graph: FunctionGraph, users: UsersSource) -> dict[str, int]:
-    """The line of the user's that each comment of a kernel's lines speaks of."""
+    """The line of the user's that each comment of a kernel's lines speaks of.
+
+    The comments are those of the graph's nodes, and of op-codes that say more than their node.
+    """
+    said = [(Origin(node, n).comment, node.where) for n, node in enumerate(graph.nodes)]
+    said += [(line.comment, graph.nodes[line.node].where) for line in kernel.opcodes
+             if line.comment and line.node >= 0]  # fmt: skip
     found: dict[str, int] = {}
-    for line in kernel.opcodes:
-        where = graph.nodes[line.node].where if 0 <= line.node < len(graph.nodes) else line.where
-        if line.comment and (number := users.line(where)):
-            found.setdefault(line.comment, number)
+    for comment, where in said:
+        if number := users.line(where):
+            found.setdefault(comment, number)
     return found
 
 
@@ -80,8 +80,3 @@ def line_of(text: str, comments: Mapping[str, int]) -> int:
     return comments.get(comment) or next(
         (number for known, number in comments.items() if comment.startswith(f"{known},")), 0
     )
-
-
-def lines_of_group(nodes: Iterator[Where], users: UsersSource) -> list[int]:
-    """The lines of the user's that a kernel computes."""
-    return sorted({number for where in nodes if (number := users.line(where))})

@@ -1,5 +1,6 @@
 """What notebooks show: well-formed, escaped, lines linked, never an error, nothing compiled."""
 
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ from opweave._html import code, markup
 from opweave._html.shown import Shown
 from opweave._programs import kernel_view
 from opweave._programs.branches import left_out
+from opweave._programs.pieces import kernel_lines
+from opweave._programs.users_source import UsersSource
 from tests.html.markup import Read
 
 X = np.ones((64, 1000), np.float32)
@@ -189,3 +192,36 @@ def test_importing_opweave_imports_none_of_it():
 ])  # fmt: skip
 def test_lines_that_toggles_leave_out(text, toggles, out):
     assert sorted(left_out(text.split("\n"), toggles)) == out
+
+
+# Programs of several forms and templates, and their arguments.
+LINKED = {
+    "rows": (softmax, (X,)),
+    "windows": (lambda x: x[1:-1] * 2 + x[:-2] - x[2:], (X,)),
+    "edges": (lambda x: np.pad(x, 1, mode="edge")[1:] + 1, (X,)),
+    "scans": (lambda x: np.cumsum(x, axis=1) / 2, (X,)),
+    "products": (lambda x, w: np.maximum(x @ w, 0) + 1, (X[:, :64], X[:, :64])),
+    "sums": (lambda x: np.sqrt((x * x).sum()), (X,)),
+    "pixels": (lambda x: ow.pixels.hue(x, 0.5) * 2, (np.ones((64, 3), np.float32),)),
+}
+SAYS = re.compile(r"// \w[\w.]*: .*, line (\d+)")
+
+
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+@pytest.mark.parametrize("name", LINKED)
+def test_every_comment_that_names_a_line_is_linked_with_it(name, target):
+    function, arguments = LINKED[name]
+    lowered, users = (
+        ow.fuse(function).lower(*arguments, target=target).lowered,
+        UsersSource.of(function),
+    )
+    rows = [
+        (row.line, int(said[1]) if (said := SAYS.search(text)) else 0, text)
+        for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
+        for row, text in zip(
+            kernel_lines(kernel, source, lowered, users), source.split("\n"), strict=False
+        )
+    ]
+
+    assert [row for row in rows if row[0] != row[1]] == []
+    assert any(line for line, *_ in rows)
