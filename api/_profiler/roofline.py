@@ -23,6 +23,7 @@ WIDTH, HEIGHT, MARGIN = 400, 240, 46
 class Spot:
     """A kernel in the chart: warp instructions a byte, and a nanosecond."""
 
+    number: int
     name: str
     intensity: float
     rate: float
@@ -61,15 +62,15 @@ class Axis:
         return [(self.at(10.0**n), f"{10.0**n:g}") for n in range(self.low, self.high + 1)]
 
 
-def spots(found: Mapping[str, KernelProfile]) -> list[Spot]:
+def spots(found: Mapping[int, KernelProfile]) -> list[Spot]:
     """The kernels that move bytes and run instructions."""
     return [
         Spot(
-            one.name, one.facts.instructions / one.facts.moved_bytes,
+            number, one.name, one.facts.instructions / one.facts.moved_bytes,
             one.facts.instructions / (1000 * one.model.us), one.model.us, one.model.fraction,
             one.model.binds.name,
         )
-        for one in found.values()
+        for number, one in found.items()
         if one.facts.moved_bytes and one.facts.instructions
     ]  # fmt: skip
 
@@ -79,8 +80,8 @@ def roofs(device: DeviceModel) -> tuple[float, float]:
     return device.issue_rate * device.sms * device.clock_mhz / 1000, device.memory_gb_per_s
 
 
-def roofline(found: Mapping[str, KernelProfile]) -> Markup:
-    """The chart and its figures as a table; nothing where no kernel moves anything."""
+def roofline(found: Mapping[int, KernelProfile]) -> Markup:
+    """The chart of numbered kernels and its figures; nothing where none moves anything."""
     here = spots(found)
     if not here:
         return Markup("")
@@ -95,5 +96,5 @@ def roofline(found: Mapping[str, KernelProfile]) -> Markup:
     return rendered(
         "roofline", width=WIDTH, height=HEIGHT, margin=MARGIN, x=x, y=y, spots=here,
         device=device.name, roof=" ".join(f"{x.at(a)},{y.at(b)}" for a, b in roof),
-        most=f"{most:.4g}", bandwidth=f"{bandwidth:g}", numbers=[*found],
+        most=f"{most:.4g}", bandwidth=f"{bandwidth:g}",
     )  # fmt: skip

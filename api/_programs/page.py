@@ -17,6 +17,7 @@ from opweave._programs.explain import Explanation, explain
 from opweave._programs.flipped import flips
 from opweave._programs.users_source import UsersSource
 from opweave._programs.views import Viewed, Views, views_of
+from opweave.compiler.pipeline.driver import Lowered
 from opweave.opcodes.errors import NoCompilerError, OpweaveError
 
 # A page may have 2 MB; what is below the sources leaves as much again for them.
@@ -39,7 +40,7 @@ def page_of(program: Any, arguments: Sequence[Any]) -> str:
         function=pieces.function(users, pieces.linked_lines(lowered, users)),
         groups=pieces.groups(lowered, users), decisions=pieces.decisions(lowered, users),
         graph=pieces.graph(lowered, users), articles=articles,
-        roofline=roofline(counted) if counted else "", why=why,
+        roofline=_roofline(lowered, counted), why=why,
     )  # fmt: skip
     return page(f"{lowered.graph.name} for {program.target}", body)
 
@@ -72,6 +73,13 @@ def _profiled(program: Any, arguments: Sequence[Any]) -> tuple[dict[str, KernelP
     return {one.name: one for one in found.kernels}, "; ".join(found.by_library)
 
 
+def _roofline(lowered: Lowered, counted: Mapping[str, KernelProfile]) -> Markup:
+    """Of the kernels that have a chapter."""
+    numbered = enumerate(lowered.kernels[: pieces.MOST_KERNELS])
+    found = {n: counted[k.name] for n, k in numbered if k.name in counted}
+    return roofline(found)
+
+
 def _articles(
     program: Any, arguments: Sequence[Any], users: UsersSource,
     counted: Mapping[str, KernelProfile],
@@ -79,13 +87,13 @@ def _articles(
     """A chapter for each kernel."""
     lowered, room, made = program.lowered, MOST_OF_VIEWS, []
     flipped = flips(program, arguments)
-    for number, kernel in enumerate(lowered.kernels):
+    for number, kernel in enumerate(lowered.kernels[: pieces.MOST_KERNELS]):
         viewed = Viewed(lowered, number, users)
         own = _with_counts(viewed.lines(), counted.get(kernel.name))
         views = views_of(viewed, flipped, own, room)
         room = views.room
         made.append(_article(number, kernel, own, views, counted.get(kernel.name)))
-    return made
+    return [*made, pieces.left_over(lowered)]
 
 
 def _with_counts(rows: Sequence[MarkedLine], found: KernelProfile | None) -> list[MarkedLine]:

@@ -26,6 +26,8 @@ from opweave.compiler.pipeline.driver import Lowered
 
 # As many lines of one source as a page takes, and lists of so many entries.
 MOST_LINES, MOST_ROWS = 4_000, 500
+# And so many kernels.
+MOST_KERNELS = 30
 
 
 def head(title: str, *rest: str) -> Markup:
@@ -106,11 +108,19 @@ def kernel(lowered: Lowered, number: int, users: UsersSource) -> Markup:
 
 
 def kernels(lowered: Lowered, users: UsersSource) -> Markup:
-    """All of them, each folded behind its name; the first is open."""
-    return joined([
+    """The first ones, each folded behind its name; the first is open."""
+    shown = [
         folded(f"{one.name}: {made_of(one)}", kernel(lowered, n, users), is_open=n == 0)
-        for n, one in enumerate(lowered.kernels)
-    ])  # fmt: skip
+        for n, one in enumerate(lowered.kernels[:MOST_KERNELS])
+    ]
+    return joined([*shown, left_over(lowered)])
+
+
+def left_over(lowered: Lowered) -> Markup:
+    """What is said of kernels that are too many."""
+    count = len(lowered.kernels) - MOST_KERNELS
+    text = f"{count} more kernels are not shown: see program.kernels[{MOST_KERNELS}] and on"
+    return rendered("note", text=text) if count > 0 else Markup("")
 
 
 def made_of(found: Kernel) -> str:
@@ -131,10 +141,11 @@ def about(found: Kernel) -> list[str]:
 def groups(lowered: Lowered, users: UsersSource) -> Markup:
     """The groups of the schedule: which operators share a kernel, and their lines."""
     rows = []
-    for number, found in enumerate(lowered.kernels):
+    for number, found in enumerate(lowered.kernels[:MOST_ROWS]):
         group = lowered.schedule.groups[found.group]
         places = dict.fromkeys(at(lowered.graph.nodes[n].where, users) for n in group.nodes)
-        name = Markup('<a href="#k{0}">{0}: {1}</a>').format(number, found.name)
+        linked = '<a href="#k{0}">{0}: {1}</a>' if number < MOST_KERNELS else "{0}: {1}"
+        name = Markup(linked).format(number, found.name)
         rows.append((name, group.form.kind, made_of(found), Markup(", ").join(places)))
     return table(("kernel", "form", "operators", "where"), rows)
 

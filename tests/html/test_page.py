@@ -14,7 +14,7 @@ import opweave as ow
 from opweave._html import markup
 from opweave._profiler.report import ProfileReport
 from opweave._profiler.roofline import Axis, roofline, roofs, spots
-from opweave._programs import page
+from opweave._programs import page, pieces
 from opweave._programs.flipped import Flip, counterpart
 from opweave.opcodes.errors import NoCompilerError
 from opweave.runtime.model.device import described
@@ -177,9 +177,10 @@ def test_counters_and_a_roofline_are_those_of_the_profile(monkeypatch):
 @pytest.mark.nvrtc
 def test_spots_lie_under_the_roof_and_inside_of_the_chart():
     (counted,) = ow.profile(ow.fuse(softmax), X).kernels
-    (spot,) = spots({counted.name: counted})
+    (spot,) = spots({3: counted})
     most, bandwidth = roofs(described()[counted.device])
-    chart = Read(roofline({counted.name: counted}))
+    chart = Read(roofline({3: counted}))
+    assert "3: softmax_row_f32" in chart.text
     places = [a for tag, a in chart.attributes if tag == "circle"]
 
     assert isclose(spot.intensity, counted.facts.instructions / counted.facts.moved_bytes)
@@ -199,3 +200,16 @@ def test_an_axis_spans_powers_of_ten(values, low, high):
 
 def test_the_script_is_short():
     assert len((Path(markup.__file__).parent / "page.js").read_text().splitlines()) < 150
+
+
+def test_kernels_that_are_too_many_are_said_to_be_left_out(uncounted):
+    program = ow.fuse(mean_and_more).unfused().lower(X[:, :64], X[:, :64], target="sm_80")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "MOST_KERNELS", 2)
+        left = len(program.kernels) - 2
+        texts = [page.page_of(program, (X[:, :64], X[:, :64])), program._repr_html_()]
+
+    assert left > 0
+    for text in texts:
+        assert f"{left} more kernels are not shown: see program.kernels[2]" in Read(text).text
+        assert Read(text).faults == []
