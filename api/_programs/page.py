@@ -13,6 +13,7 @@ from opweave._profiler.profile import profile
 from opweave._profiler.report import KernelProfile
 from opweave._profiler.roofline import roofline
 from opweave._programs import pieces
+from opweave._programs.drawing import drawing
 from opweave._programs.explain import Explanation, explain
 from opweave._programs.flipped import flips
 from opweave._programs.users_source import UsersSource
@@ -35,12 +36,12 @@ def page_of(program: Any, arguments: Sequence[Any]) -> str:
     counted, why = _profiled(program, arguments)
     articles = _articles(program, arguments, users, counted)
     first, *rest = found.text.split("\n")
+    said = [line for line in rest[:12] if _is_said(line)]
     body = rendered(
-        "program", title=first, said=[line for line in rest[:12] if _is_said(line)],
+        "program", title=first, said=said, drawing=drawing(lowered), articles=articles,
         function=pieces.function(users, pieces.linked_lines(lowered, users)),
         groups=pieces.groups(lowered, users), decisions=pieces.decisions(lowered, users),
-        graph=pieces.graph(lowered, users), articles=articles,
-        roofline=_roofline(lowered, counted), why=why,
+        graph=pieces.graph(lowered, users), roofline=_roofline(lowered, counted), why=why,
     )  # fmt: skip
     return page(f"{lowered.graph.name} for {program.target}", body)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from opweave._programs.users_source import UsersSource, comments_of, line_of
 from opweave.compiler.ir.values import Where
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
+from opweave.compiler.scheduling.schedule import Group
 
 # As many lines of one source as a page takes, and lists of so many entries.
 MOST_LINES, MOST_ROWS = 4_000, 500
@@ -146,8 +148,14 @@ def groups(lowered: Lowered, users: UsersSource) -> Markup:
         places = dict.fromkeys(at(lowered.graph.nodes[n].where, users) for n in group.nodes)
         linked = '<a href="#k{0}">{0}: {1}</a>' if number < MOST_KERNELS else "{0}: {1}"
         name = Markup(linked).format(number, found.name)
-        rows.append((name, group.form.kind, made_of(found), Markup(", ").join(places)))
+        rows.append((name, group.form.kind, _named(lowered, group), Markup(", ").join(places)))
     return table(("kernel", "form", "operators", "where"), rows)
+
+
+def _named(lowered: Lowered, group: Group) -> str:
+    """The operators of a group, each once, with how often."""
+    found = Counter(lowered.graph.nodes[n].operator.name for n in group.nodes)
+    return ", ".join(f"{count} {name}" if count > 1 else name for name, count in found.items())
 
 
 def decisions(lowered: Lowered, users: UsersSource) -> Markup:

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path"}
+VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path", "rect", "polyline"}
 
 
 class Read(HTMLParser):

@@ -41,7 +41,12 @@ def test_there_are_some():
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_what_is_stored_is_html_that_is_well_formed(path):
-    shown = [text for _, kind, text in outputs(stored(path)) if kind == "text/html"]
+    shown = [
+        output["data"]["text/html"]
+        for cell in stored(path).cells
+        for output in cell.get("outputs", ())
+        if "text/html" in output.get("data", {})
+    ]
 
     assert shown
     assert [Read(text).faults for text in shown] == [[]] * len(shown)
