@@ -239,13 +239,17 @@ def op_codes(found: Any) -> Markup:
 def explanation(found: Any) -> Markup:
     """Of what ``explain`` found."""
     first, _, rest = found.text.partition("\n")
-    names = found.kernels if len(found.kernels) == len(found.sources) else ()
+    named = len(found.kernels) == len(found.sources)
+    names = found.kernels if named else [f"source {n}" for n in range(len(found.sources))]
     sources = [
-        folded(names[n] if names else f"source {n}", listing(
-            [MarkedLine(line) for line in highlighted(text, "cuda")[:MOST_LINES]]))
-        for n, text in enumerate(found.sources)
-    ]  # fmt: skip
-    return joined([head(first), outline(rest), *sources])
+        folded(
+            name, listing([MarkedLine(line) for line in highlighted(text, "cuda")[:MOST_LINES]])
+        )
+        for name, text in zip(names[:MOST_KERNELS], found.sources, strict=False)
+    ]
+    left = len(found.sources) - MOST_KERNELS
+    more = [rendered("note", text=f"{left} more sources: see .sources")] if left > 0 else []
+    return joined([head(first), outline(rest), *sources, *more])
 
 
 def report(found: Any) -> Markup:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave._html import markup
+from opweave._html import code, markup
 from opweave._profiler.report import ProfileReport
 from opweave._profiler.roofline import Axis, roofline, roofs, spots
 from opweave._programs import page, pieces
@@ -73,6 +73,15 @@ def test_what_a_user_wrote_and_what_failed_are_text(uncounted):
     assert "</script><script>alert(1)</script>" in found.text
     assert "need NVRTC and its disassembler: NVRTC is not installed: </p><script>" in found.text
     assert found.tags.count("script") == 2  # a kernel's views, and ours
+
+
+def test_without_pygments_a_page_says_so_once(uncounted, monkeypatch):
+    monkeypatch.setattr(code.COLOURS, "there", lambda: False)
+    text = made()
+
+    assert Read(text).text.count(markup.PLAIN) == 1
+    assert "const float v1 = x_v[l] - max0;" in Read(text).text
+    assert '<b class="k">' not in text
 
 
 FLAGS = ("USE_VECTOR_IO", "USE_WARP_SHUFFLE", "USE_REGISTER_ROW", "USE_FAST_MATH")
