@@ -64,4 +64,6 @@ def _letter(kind: str) -> str:
 
 def _span(letter: str, piece: str) -> Markup:
     is_plain = not letter or not piece.strip()
-    return escape(piece) if is_plain else Markup('<b class="{}">{}</b>').format(letter, piece)
+    return (
+        escape(piece) if is_plain else Markup('<span class="{}">{}</span>').format(letter, piece)
+    )

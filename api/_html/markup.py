@@ -89,7 +89,7 @@ def marked(row: MarkedLine, *, focus: bool = False) -> Markup:
     linked = Markup(' data-l="{}"').format(row.line) if row.line else ""
     linked += Markup(' tabindex="0"') if row.line and focus else ""
     heat = Markup(' style="--h:{:.2f}"').format(row.heat) if row.heat else ""
-    margin = Markup("<i>{}</i>").format(row.margin) if row.margin else ""
+    margin = Markup("<i>{} </i>").format(row.margin) if row.margin else ""
     line = '<span class="{}"{}{}>{}{}</span>\n'
     return Markup(line).format(kinds, linked, heat, margin, row.text)
 

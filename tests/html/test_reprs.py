@@ -145,7 +145,7 @@ def test_without_pygments_the_text_is_plain_and_one_line_says_so(monkeypatch):
     monkeypatch.setattr(code.COLOURS, "there", lambda: False)
     plain = lowered()._repr_html_()
 
-    assert '<b class="k">' in coloured
+    assert '<span class="k">' in coloured
     assert "pygments" not in coloured
     assert plain.count("pygments is not installed") == 1
     assert read(lowered()).text.replace(markup.PLAIN, "").split() == Read(coloured).text.split()
