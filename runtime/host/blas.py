@@ -22,8 +22,11 @@ KINDS: dict[DType, tuple[str, int]] = {F32: ("s", 0), F64: ("d", 1), C64: ("c", 
 NAME = "scipy_cblas_{}{}64_"
 AS_IT_IS, TRANSPOSED = 111, 112  # CBLAS_TRANSPOSE of cblas.h
 ROW_MAJOR, COLUMN_MAJOR = 101, 102  # CBLAS_ORDER
-# What is added to the code of a kind: a matrix by a vector, and the other way round.
-BY_VECTOR, VECTOR_BY = 4, 8
+# What is added to the code of a kind: a matrix by a vector, the other way round, two vectors.
+BY_VECTOR, VECTOR_BY, OF_VECTORS = 4, 8, 12
+# Names of the routines; of two vectors of complex numbers it is another.
+ROUTINES = {0: "gemm", BY_VECTOR: "gemv", VECTOR_BY: "gemv", OF_VECTORS: "dot"}
+DOT_OF_COMPLEX = "dotu_sub"
 # Multiply-adds of a library in a nanosecond: a guess, to tell short calls from long ones.
 STEPS_PER_NS = 32
 # ``Product`` of runtime.cpp: three pointers, then numbers.
@@ -63,10 +66,13 @@ def native_product(step: Step, layouts: Layouts) -> Step:
     strides = tuple(layouts.strides[source] for source in sources)
     with_vector = m == 1 or n == 1
     found = _with_vector(m, n, k, strides) if with_vector else _of_matrices(m, n, k, strides)
-    address = routine(letter, "gemv" if with_vector else "gemm")
-    if found is None or address is None:
+    if found is None:
         return step
     *numbers, how = found
+    name = DOT_OF_COMPLEX if how == OF_VECTORS and letter in "cz" else ROUTINES[how]
+    address = routine(letter, name)
+    if address is None:
+        return step
     fixed = (None, None, None, *numbers, address, kind + how)
     launch = HostLaunch(_run(m * n * k))
     return replace(step, launch=launch, compute=None, pack=PRODUCT.pack, fixed=fixed)
@@ -88,11 +94,15 @@ def _with_vector(
 ) -> tuple[int, ...] | None:
     """The same of a matrix and a vector: the matrix has a row for each element of the result.
 
-    It is read as NumPy has it read, so that bits are NumPy's: transposed in either order.
+    It is read as NumPy has it read, so that bits are NumPy's: transposed in either order.  Of two
+    vectors the numbers are those between their elements.
     """
     x, y, out = strides
-    if k < 2 or m == n:  # of two vectors a number
+    if k < 2:
         return None
+    if m == n:
+        apart = x[1], y[0]
+        return (1, 1, k, 0, apart[0], 0, apart[1], 1, OF_VECTORS) if min(apart) > 0 else None
     rows = max(m, n)
     lines, vector, step = (x, y[0], out[0]) if n == 1 else (y[::-1], x[1], out[1])
     found = _leading(lines, rows, k)

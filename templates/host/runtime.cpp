@@ -302,6 +302,16 @@ void multiply_vector(const Product& p, A one, A zero) {
                       (const T*)(first ? p.y : p.x), p.y_line, zero, (T*)p.out, p.out_line);
 }
 
+// cblas_?dot, which returns a number, and cblas_?dotu_sub, which stores it.
+template <class T> void multiply_vectors(const Product& p) {
+    typedef T (*Dot)(long long, const T*, long long, const T*, long long);
+    *(T*)p.out = ((Dot)p.routine)(p.k, (const T*)p.x, p.x_line, (const T*)p.y, p.y_line);
+}
+void multiply_complex_vectors(const Product& p) {
+    typedef void (*Dot)(long long, const void*, long long, const void*, long long, void*);
+    ((Dot)p.routine)(p.k, p.x, p.x_line, p.y, p.y_line, p.out);
+}
+
 }  // namespace
 
 extern "C" void ow_product(const char* args, const Triple*, long long, long long) {
@@ -317,6 +327,9 @@ extern "C" void ow_product(const char* args, const Triple*, long long, long long
         case 4: case 8: return multiply_vector<float, float>(p, 1, 0);
         case 5: case 9: return multiply_vector<double, double>(p, 1, 0);
         case 6: case 10: return multiply_vector<const void*, void>(p, single, single + 2);
+        case 12: return multiply_vectors<float>(p);
+        case 13: return multiply_vectors<double>(p);
+        case 14: case 15: return multiply_complex_vectors(p);
         default: return multiply_vector<const void*, void>(p, whole, whole + 2);
     }
 }

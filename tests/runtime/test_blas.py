@@ -89,6 +89,17 @@ def test_a_product_with_a_vector_is_called_by_c(form):
     np.testing.assert_array_equal(ow.fuse(form)(a, x), form(a, x))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_two_vectors_have_numpys_bits_and_are_called_by_c(dtype):
+    x, y = factor(dtype, 1, 70_000), factor(dtype, 2, 70_000)
+    fused = ow.fuse(lambda x, y: x @ y)
+    for a, b in ((x, y), (x[::2], y[1::2]), (x[::-1], y), (x, x[::-1])):
+        np.testing.assert_array_equal(fused(a, b), a @ b)
+        assert type(fused(a, b)) is type(a @ b)
+
+    assert fused.bound((x, y))[0].prepared.start.whole is not None
+
+
 @pytest.mark.parametrize("shapes", [((999, N), (N, 1)), ((1, N), (N, 999)), ((3, N, N), (N, N))])
 def test_what_numpy_does_by_other_routines_is_left_to_it(shapes):
     x, y = (factor("f8", n, *shape) for n, shape in enumerate(shapes))
