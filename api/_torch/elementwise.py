@@ -1,0 +1,172 @@
+"""Operators of ATen that compute element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import opweave as ow
+from opweave._torch.rows import DEFAULT, FLOATS, WHOLE, Asked, Row, is_whole
+
+SQRT_HALF = 0.7071067811865476
+TANH_SCALE, TANH_CUBE = 0.7978845608028654, 0.044715
+
+
+def added(x: Any, y: Any, alpha: Any = 1) -> Any:
+    return x + (y if alpha == 1 else y * alpha)
+
+
+def subtracted(x: Any, y: Any, alpha: Any = 1) -> Any:
+    return x - (y if alpha == 1 else y * alpha)
+
+
+def reversed_difference(x: Any, y: Any, alpha: Any = 1) -> Any:
+    return subtracted(y, x, alpha)
+
+
+def product(x: Any, y: Any) -> Any:
+    """x * y; of bools their conjunction, as NumPy's is."""
+    return np.multiply(x, y)
+
+
+def rounded_quotient(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+    """x / y, rounded towards 0 ("trunc") or down ("floor"); operands are of one type."""
+    if rounding_mode == "floor":
+        return np.floor_divide(x, y)
+    if x.dtype.kind == "f" or rounding_mode is None:
+        quotient = np.divide(x, y)
+        return quotient if rounding_mode is None else np.trunc(quotient)
+    down = np.floor_divide(x, y)
+    is_between = (down * y != x) & ((x < 0) != (y < 0))
+    return down + is_between.astype(x.dtype)
+
+
+def sign(x: Any) -> Any:
+    """-1, 0 or 1; of NaN 0, as by torch."""
+    if x.dtype.kind == "b":
+        return x
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+
+
+def reciprocal(x: Any) -> Any:
+    return 1 / x
+
+
+def gelu(x: Any, approximate: str = "none") -> Any:
+    """x * Phi(x), or its tanh form; 16-bit numbers in float32."""
+    wide = widened(x)
+    if approximate == "tanh":
+        inner = TANH_SCALE * (wide + TANH_CUBE * (wide * wide * wide))
+        return 0.5 * wide * (1 + np.tanh(inner))
+    return 0.5 * wide * (1 + ow.erf(wide * SQRT_HALF))
+
+
+def widened(x: Any) -> Any:
+    """16-bit numbers as float32."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 and not is_integer(x) else x
+
+
+def is_integer(x: Any) -> bool:
+    return x.dtype.kind in "iub"
+
+
+def clamped(x: Any, low: Any = None, high: Any = None) -> Any:
+    """Between two limits; where they cross, the upper one."""
+    if low is not None:
+        x = np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
+
+
+def leaky(x: Any, slope: Any = 0.01) -> Any:
+    return np.where(x > 0, x, x * slope)
+
+
+def elu(x: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+    return np.where(x > 0, x * scale, np.expm1(x * input_scale) * (alpha * scale))
+
+
+def hardtanh(x: Any, low: Any = -1, high: Any = 1) -> Any:
+    return clamped(x, low, high)
+
+
+def softplus(x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta)
+
+
+def may_be_zero(asked: Asked) -> bool:
+    """Integers over a tensor, or 0: torch raises an error for 0, and a kernel has none."""
+    x, y = asked.args[:2]
+    return is_whole(x) and is_whole(y) and (hasattr(y, "dtype") or y == 0)
+
+
+def may_be_negative(asked: Asked) -> bool:
+    """Integers to a power of a tensor, or a negative number, which torch refuses."""
+    x, y = asked.args[:2]
+    return is_whole(x) and is_whole(y) and (hasattr(y, "dtype") or y < 0)
+
+
+def is_wide_quotient(asked: Asked) -> bool:
+    return asked.kwargs.get("rounding_mode") is not None and may_be_zero(asked)
+
+
+# Functions of one operand, by the type that they are computed in.
+ONE_OF_FLOATS = {
+    "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
+    "atan": np.arctan, "atanh": np.arctanh, "cos": np.cos, "cosh": np.cosh, "erf": ow.erf,
+    "erfc": ow.erfc, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
+    "log10": np.log10, "log1p": np.log1p, "log2": np.log2, "rsqrt": ow.rsqrt,
+    "sigmoid": ow.sigmoid, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan,
+    "tanh": np.tanh, "reciprocal": reciprocal, "gelu": gelu, "elu": elu, "softplus": softplus,
+    "silu": ow.silu,
+}  # fmt: skip
+ONE = {
+    "abs": np.absolute, "neg": np.negative, "sign": sign, "relu": ow.relu, "ceil": np.ceil,
+    "floor": np.floor, "trunc": np.trunc, "round": np.rint, "bitwise_not": np.invert,
+    "leaky_relu": leaky, "hardtanh": hardtanh, "square": np.square,
+    "isinf": np.isinf, "isnan": np.isnan, "logical_not": np.logical_not,
+}  # fmt: skip
+# Functions of two operands, and the overloads that they have.
+TENSORS = ("Tensor",)
+BOTH = ("Tensor", "Scalar")
+PLAIN = ("default",)
+TWO: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "add": (added, BOTH), "sub": (subtracted, BOTH), "mul": (product, BOTH),
+    "rsub": (reversed_difference, BOTH),
+    "maximum": (np.maximum, PLAIN), "minimum": (np.minimum, PLAIN),
+    "bitwise_and": (np.bitwise_and, BOTH), "bitwise_or": (np.bitwise_or, BOTH),
+    "bitwise_xor": (np.bitwise_xor, BOTH),
+    "eq": (np.equal, BOTH), "ne": (np.not_equal, BOTH), "lt": (np.less, BOTH),
+    "le": (np.less_equal, BOTH), "gt": (np.greater, BOTH), "ge": (np.greater_equal, BOTH),
+    "logical_and": (np.logical_and, PLAIN), "logical_or": (np.logical_or, PLAIN),
+    "logical_xor": (np.logical_xor, PLAIN),
+}  # fmt: skip
+OTHERS = {
+    "aten.atan2.default": Row(np.arctan2, FLOATS),
+    "aten.div.Tensor": Row(np.divide, FLOATS),
+    "aten.div.Scalar": Row(np.divide, FLOATS),
+    "aten.div.Tensor_mode": Row(rounded_quotient, DEFAULT, left=is_wide_quotient),
+    "aten.div.Scalar_mode": Row(rounded_quotient, DEFAULT, left=is_wide_quotient),
+    "aten.fmod.Tensor": Row(np.fmod, DEFAULT, left=may_be_zero),
+    "aten.fmod.Scalar": Row(np.fmod, DEFAULT, left=may_be_zero),
+    "aten.remainder.Tensor": Row(np.remainder, DEFAULT, left=may_be_zero),
+    "aten.remainder.Scalar": Row(np.remainder, DEFAULT, left=may_be_zero),
+    "aten.pow.Tensor_Scalar": Row(np.power, WHOLE, left=may_be_negative),
+    "aten.pow.Tensor_Tensor": Row(np.power, WHOLE, left=may_be_negative),
+    "aten.pow.Scalar": Row(np.power, WHOLE, left=may_be_negative),
+    "aten.clamp.default": Row(clamped, DEFAULT),
+    "aten.clamp.Tensor": Row(clamped, DEFAULT),
+    "aten.clamp_min.default": Row(np.maximum, DEFAULT),
+    "aten.clamp_max.default": Row(np.minimum, DEFAULT),
+    "aten.where.self": Row(np.where, DEFAULT, first=1),
+}
+TABLE: dict[str, Row] = {
+    **{f"aten.{name}.default": Row(f, FLOATS, last=1) for name, f in ONE_OF_FLOATS.items()},
+    **{f"aten.{name}.default": Row(f, DEFAULT, last=1) for name, f in ONE.items()},
+    **{
+        f"aten.{name}.{overload}": Row(f, DEFAULT, last=2)
+        for name, (f, overloads) in TWO.items()
+        for overload in overloads
+    },
+    **OTHERS,
+}

@@ -1,0 +1,222 @@
+"""Operators of ATen that move or view elements, take them by index, or make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opweave._torch.rows import DEFAULT, Asked, Row
+
+# More than any extent: where torch's slices end that go on to the end.
+NO_END = 1 << 62
+
+
+def same(x: Any) -> Any:
+    """The operand; a cast is what its type says."""
+    return x
+
+
+def reshaped(x: Any, shape: Sequence[int]) -> Any:
+    return x.reshape(tuple(shape))
+
+
+def permuted(x: Any, order: Sequence[int]) -> Any:
+    return np.transpose(x, tuple(order))
+
+
+def transposed(x: Any, first: int = 0, second: int = 1) -> Any:
+    """Two axes swapped; what has fewer than two stays."""
+    return np.swapaxes(x, first, second) if x.ndim > 1 else x
+
+
+def expanded(x: Any, shape: Sequence[int], implicit: bool = False) -> Any:
+    """Broadcast; -1 stands for an extent that stays."""
+    own = (*[1] * (len(shape) - x.ndim), *x.shape)
+    wanted = tuple(o if n == -1 else n for n, o in zip(shape, own, strict=True))
+    return np.broadcast_to(x, wanted)
+
+
+def unsqueezed(x: Any, axis: int) -> Any:
+    return np.expand_dims(x, axis)
+
+
+def squeezed(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+    """Without axes of extent 1; others stay."""
+    given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
+    dropped = tuple(a for a in given if x.ndim and x.shape[a] == 1)
+    return np.squeeze(x, dropped) if dropped else x
+
+
+def at_axis(x: Any, axis: int, key: Any) -> Any:
+    """Elements along one axis."""
+    axis %= x.ndim
+    return x[(*[slice(None)] * axis, key)]
+
+
+def sliced(
+    x: Any, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Any:
+    until = None if end is None or end >= NO_END else end
+    return at_axis(x, axis, slice(start, until, step))
+
+
+def selected(x: Any, axis: int, index: int) -> Any:
+    return at_axis(x, axis, index)
+
+
+def split(x: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """Pieces of given extents."""
+    found, start = [], 0
+    for size in sizes:
+        found.append(at_axis(x, axis, slice(start, start + size)))
+        start += size
+    return found
+
+
+def joined(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays along an axis; empty ones of one dimension do not count."""
+    counted = [a for a in arrays if a.ndim > 1 or a.shape != (0,)]
+    return np.concatenate(counted or list(arrays)[:1], axis)
+
+
+def stacked(arrays: Sequence[Any], axis: int = 0) -> Any:
+    return np.stack(arrays, axis)
+
+
+def flipped(x: Any, axes: Sequence[int]) -> Any:
+    return np.flip(x, tuple(axes)) if axes else x
+
+
+def repeated(x: Any, times: Sequence[int]) -> Any:
+    return np.tile(x, tuple(times))
+
+
+def padded(x: Any, pad: Sequence[int], value: Any = 0) -> Any:
+    """A constant around; torch names the widths from the last axis on."""
+    pairs = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
+    widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs
+    return np.pad(x, widths, constant_values=value)
+
+
+def diagonal(x: Any, offset: int = 0, first: int = 0, second: int = 1) -> Any:
+    return np.diagonal(x, offset, first, second)
+
+
+def from_front(index: Any) -> Any:
+    """An index whose negative elements lie outside: torch refuses them, and NumPy counts back."""
+    return index.astype(np.uint64)
+
+
+def embedded(weight: Any, index: Any, *_: Any) -> Any:
+    return weight[from_front(index)]
+
+
+def indexed(x: Any, places: Sequence[Any]) -> Any:
+    return x[tuple(slice(None) if p is None else p for p in places)]
+
+
+def index_selected(x: Any, axis: int, index: Any) -> Any:
+    return at_axis(x, axis, from_front(np.reshape(index, (-1,)))) if x.ndim else x
+
+
+def gathered(x: Any, axis: int, index: Any, sparse_grad: bool = False) -> Any:
+    """Along an axis; elsewhere the index may be shorter than the array."""
+    axis %= x.ndim
+    extents = enumerate(index.shape)
+    x = x[tuple(slice(None) if a == axis else slice(0, n) for a, n in extents)]
+    return np.take_along_axis(x, index, axis)
+
+
+def full(shape: Sequence[int], value: Any, dtype: Any) -> Any:
+    return np.broadcast_to(dtype.type(value), tuple(shape)) if shape else dtype.type(value)
+
+
+def full_like(x: Any, value: Any, dtype: Any) -> Any:
+    return np.full_like(x, value, dtype)
+
+
+def scalar(value: Any, dtype: Any) -> Any:
+    return dtype.type(value)
+
+
+def counted(start: Any, end: Any, step: Any = 1, *, dtype: Any) -> Any:
+    return np.arange(start, end, step).astype(dtype)
+
+
+def copied(x: Any, source: Any, *_: Any) -> Any:
+    """The elements of another array, in the shape of this one."""
+    return np.broadcast_to(source, x.shape)
+
+
+def piece(found: Sequence[Any], place: int) -> Any:
+    """One of several results."""
+    return found[place]
+
+
+def shrinks(asked: Asked) -> bool:
+    """Padding that takes elements away."""
+    return any(not isinstance(n, int) or n < 0 for n in asked.args[1])
+
+
+def has_mask(asked: Asked) -> bool:
+    """An index that says how many elements there are, or several of which NumPy moves the axes."""
+    dtypes = [str(p.dtype) for p in asked.args[1] if p is not None]
+    return "torch.bool" in dtypes or "torch.uint8" in dtypes
+
+
+def has_no_axis(asked: Asked) -> bool:
+    return asked.args[0].dim() == 0
+
+
+def mixes_types(asked: Asked) -> bool:
+    """Arrays of several types, whose empty ones count for the type alone."""
+    return any(a.dim() == 1 for a in asked.args[0]) and any(a.dim() > 1 for a in asked.args[0])
+
+
+MOVES: dict[str, Row] = {
+    **dict.fromkeys(
+        ("view.default", "reshape.default", "_unsafe_view.default"), Row(reshaped, moves=True)
+    ),
+    "permute.default": Row(permuted, moves=True),
+    "t.default": Row(transposed, moves=True),
+    "transpose.int": Row(transposed, moves=True),
+    "expand.default": Row(expanded, moves=True),
+    "unsqueeze.default": Row(unsqueezed, moves=True),
+    **dict.fromkeys(
+        ("squeeze.default", "squeeze.dim", "squeeze.dims"), Row(squeezed, moves=True)
+    ),
+    "slice.Tensor": Row(sliced, moves=True),
+    "select.int": Row(selected, moves=True),
+    "split_with_sizes.default": Row(split, moves=True),
+    "diagonal.default": Row(diagonal, moves=True),
+    "alias.default": Row(same, moves=True),
+    "detach.default": Row(same, moves=True),
+}
+COPIES: dict[str, Row] = {
+    "clone.default": Row(same),
+    "_to_copy.default": Row(same),
+    "lift_fresh_copy.default": Row(same),
+    "copy.default": Row(copied),
+    "cat.default": Row(joined, DEFAULT, left=mixes_types),
+    "stack.default": Row(stacked, DEFAULT, last=1),
+    "flip.default": Row(flipped),
+    "repeat.default": Row(repeated),
+    "constant_pad_nd.default": Row(padded, left=shrinks),
+    "embedding.default": Row(embedded),
+    "index.Tensor": Row(indexed, left=has_mask),
+    "index_select.default": Row(index_selected, left=has_no_axis),
+    "gather.default": Row(gathered, left=has_no_axis),
+}
+MADE: dict[str, Row] = {
+    "full.default": Row(full, makes=True),
+    "full_like.default": Row(full_like, makes=True),
+    "scalar_tensor.default": Row(scalar, makes=True),
+    "arange.start_step": Row(counted, makes=True),
+}
+TABLE: dict[str, Row] = {
+    **{f"aten.{name}": row for name, row in (MOVES | COPIES | MADE).items()},
+    "prims.convert_element_type.default": Row(same, last=1),
+    "_operator.getitem": Row(piece, moves=True),
+}
