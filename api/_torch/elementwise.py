@@ -13,6 +13,14 @@ SQRT_HALF = 0.7071067811865476
 TANH_SCALE, TANH_CUBE = 0.7978845608028654, 0.044715
 
 
+def of_array(operator: Any) -> Any:
+    """An operator of ours, which of a number of NumPy's makes no result."""
+    return lambda x: operator(np.asarray(x) if issubclass(type(x), np.generic) else x)
+
+
+ERF = of_array(ow.erf)
+
+
 def added(x: Any, y: Any, alpha: Any = 1) -> Any:
     return x + (y if alpha == 1 else y * alpha)
 
@@ -59,7 +67,7 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     if approximate == "tanh":
         inner = TANH_SCALE * (wide + TANH_CUBE * (wide * wide * wide))
         return 0.5 * wide * (1 + np.tanh(inner))
-    return 0.5 * wide * (1 + ow.erf(wide * SQRT_HALF))
+    return 0.5 * wide * (1 + ERF(wide * SQRT_HALF))
 
 
 def widened(x: Any) -> Any:
@@ -113,17 +121,17 @@ def is_wide_quotient(asked: Asked) -> bool:
 # Functions of one operand, by the type that they are computed in.
 ONE_OF_FLOATS = {
     "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
-    "atan": np.arctan, "atanh": np.arctanh, "cos": np.cos, "cosh": np.cosh, "erf": ow.erf,
-    "erfc": ow.erfc, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
-    "log10": np.log10, "log1p": np.log1p, "log2": np.log2, "rsqrt": ow.rsqrt,
-    "sigmoid": ow.sigmoid, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan,
+    "atan": np.arctan, "atanh": np.arctanh, "cos": np.cos, "cosh": np.cosh, "exp": np.exp,
+    "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log10": np.log10, "log1p": np.log1p,
+    "log2": np.log2, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan,
     "tanh": np.tanh, "reciprocal": reciprocal, "gelu": gelu, "elu": elu, "softplus": softplus,
-    "silu": ow.silu,
+    "erf": ERF, "erfc": of_array(ow.erfc), "rsqrt": of_array(ow.rsqrt),
+    "sigmoid": of_array(ow.sigmoid), "silu": of_array(ow.silu),
 }  # fmt: skip
 ONE = {
-    "abs": np.absolute, "neg": np.negative, "sign": sign, "relu": ow.relu, "ceil": np.ceil,
-    "floor": np.floor, "trunc": np.trunc, "round": np.rint, "bitwise_not": np.invert,
-    "leaky_relu": leaky, "hardtanh": hardtanh, "square": np.square,
+    "abs": np.absolute, "neg": np.negative, "sign": sign, "relu": of_array(ow.relu),
+    "ceil": np.ceil, "floor": np.floor, "trunc": np.trunc, "round": np.rint,
+    "bitwise_not": np.invert, "leaky_relu": leaky, "hardtanh": hardtanh, "square": np.square,
     "isinf": np.isinf, "isnan": np.isnan, "logical_not": np.logical_not,
 }  # fmt: skip
 # Functions of two operands, and the overloads that they have.

@@ -173,11 +173,16 @@ def seen(tensor: Any) -> Any:
 
 def giving(order: tuple[int, ...] | None) -> Give:
     """What makes a tensor of a result whose axes are in this order."""
+    back = None if order is None else inverse(order)
     give = tensors().give
-    if order is None:
-        return lambda array: give(np.asarray(array), None)
-    back = inverse(order)
-    return lambda array: give(array, None).permute(back)
+
+    def given(array: Any) -> Any:
+        found = give(np.asarray(array), None)
+        if array.size == 0:  # whose strides torch has otherwise
+            found = found.new_empty(found.shape)
+        return found if back is None else found.permute(back)
+
+    return given
 
 
 def inverse(order: Sequence[int]) -> tuple[int, ...]:

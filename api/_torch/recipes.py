@@ -192,9 +192,14 @@ class RecipeFunction:
         for step in self._steps:
             env[step.place] = _done(step, env)
         return tuple(
-            env[output] if order is None else np.transpose(env[output], order)
+            in_order(env[output] if order is None else np.transpose(env[output], order))
             for output, order in self._outputs
         )
+
+
+def in_order(value: Any) -> Any:
+    """A result whose last axis is the innermost in memory, which NumPy may have otherwise."""
+    return value.copy("C") if value.ndim > 1 else value
 
 
 def _unknown(steps: Sequence[Step], known: dict[int, Any]) -> tuple[Step, ...]:

@@ -13,7 +13,7 @@ from opweave._torch.rows import DEFAULT, Asked, Row
 NO_END = 1 << 62
 
 
-def same(x: Any) -> Any:
+def same(x: Any, *_: Any) -> Any:
     """The operand; a cast is what its type says."""
     return x
 
@@ -104,13 +104,13 @@ def diagonal(x: Any, offset: int = 0, first: int = 0, second: int = 1) -> Any:
     return np.diagonal(x, offset, first, second)
 
 
-def from_front(index: Any) -> Any:
+def from_front(index: Any, extent: Any) -> Any:
     """An index whose negative elements lie outside: torch refuses them, and NumPy counts back."""
-    return index.astype(np.uint64)
+    return np.where(index < 0, extent, index)
 
 
 def embedded(weight: Any, index: Any, *_: Any) -> Any:
-    return weight[from_front(index)]
+    return weight[from_front(index, weight.shape[0])]
 
 
 def indexed(x: Any, places: Sequence[Any]) -> Any:
@@ -118,12 +118,13 @@ def indexed(x: Any, places: Sequence[Any]) -> Any:
 
 
 def index_selected(x: Any, axis: int, index: Any) -> Any:
-    return at_axis(x, axis, from_front(np.reshape(index, (-1,)))) if x.ndim else x
+    return at_axis(x, axis, from_front(np.reshape(index, (-1,)), x.shape[axis]))
 
 
 def gathered(x: Any, axis: int, index: Any, sparse_grad: bool = False) -> Any:
     """Along an axis; elsewhere the index may be shorter than the array."""
     axis %= x.ndim
+    index = from_front(index, x.shape[axis])
     extents = enumerate(index.shape)
     x = x[tuple(slice(None) if a == axis else slice(0, n) for a, n in extents)]
     return np.take_along_axis(x, index, axis)
@@ -184,9 +185,7 @@ MOVES: dict[str, Row] = {
     "transpose.int": Row(transposed, moves=True),
     "expand.default": Row(expanded, moves=True),
     "unsqueeze.default": Row(unsqueezed, moves=True),
-    **dict.fromkeys(
-        ("squeeze.default", "squeeze.dim", "squeeze.dims"), Row(squeezed, moves=True)
-    ),
+    **dict.fromkeys(("squeeze.default", "squeeze.dim", "squeeze.dims"), Row(squeezed, moves=True)),
     "slice.Tensor": Row(sliced, moves=True),
     "select.int": Row(selected, moves=True),
     "split_with_sizes.default": Row(split, moves=True),
