@@ -61,7 +61,7 @@ class Tensors:
 
     def __init__(self, torch: Any):
         self._torch = torch
-        self._from_numpy = torch.from_numpy
+        self.from_numpy = torch.from_numpy
         there = [name for name in BITS if hasattr(torch, name)]
         # by torch's dtype: integers, and NumPy's dtype; and the other way round
         self._bits = {
@@ -116,10 +116,10 @@ class Tensors:
             array = array.copy()
         if array.dtype.isbuiltin == 1:
             try:
-                return self._from_numpy(array)
+                return self.from_numpy(array)
             except TypeError:
                 pass
         elif (found := self._by_numpy.get(array.dtype)) is not None:
             integers, kept = found
-            return self._from_numpy(array.view(integers)).view(kept)
+            return self.from_numpy(array.view(integers)).view(kept)
         raise NotTaken(f"a result of {array.dtype}, which torch has not", "{x}.numpy()")

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.aot_autograd import make_boxed_func
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 
 from opweave._torch.partition import Partition, counted
@@ -37,9 +36,8 @@ def opweave(module: Any, inputs: Sequence[Any], **_: Any) -> Any:
 
 @cache
 def _compiler() -> Any:
-    decompositions = core_aten_decompositions()
-    for kept in KEPT:
-        decompositions.pop(kept, None)
+    known = core_aten_decompositions()
+    decompositions = {operator: known[operator] for operator in known if operator not in KEPT}
     return aot_autograd(fw_compiler=compiled, decompositions=decompositions)
 
 
@@ -47,14 +45,19 @@ def compiled(module: Any, inputs: Sequence[Any]) -> Any:
     """A graph of ATen operators, those of our table in parts that are ours."""
     made = parted(module)
     made.code  # noqa: B018  torch writes the function now, or at each call looks whether it has
-    return make_boxed_func(made.forward)
+    run = made.forward
+
+    def boxed(args: list[Any]) -> Any:
+        return run(*args)
+
+    boxed._boxed_call = True  # type: ignore[attr-defined]
+    return boxed
 
 
 def parted(module: Any) -> Any:
     """The graph with a callable for each part that is ours."""
-    partitioner = CapabilityBasedPartitioner(
-        module, Supported(module.graph), allows_single_node_partition=True
-    )
+    supported: Any = Supported(module.graph)
+    partitioner = CapabilityBasedPartitioner(module, supported, allows_single_node_partition=True)
     parts = [part for part in partitioner.propose_partitions() if pays(part.nodes)]
     made = partitioner.fuse_partitions(parts, prefix="opweave_")
     for node in made.graph.find_nodes(op="call_module"):

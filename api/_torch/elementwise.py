@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 
-import opweave as ow
 from opweave._torch.rows import DEFAULT, FLOATS, WHOLE, Asked, Row, is_whole
+from opweave.opcodes import OPERATORS
 
 SQRT_HALF = 0.7071067811865476
 TANH_SCALE, TANH_CUBE = 0.7978845608028654, 0.044715
 
 
-def of_array(operator: Any) -> Any:
+def of_array(name: str) -> Any:
     """An operator of ours, which of a number of NumPy's makes no result."""
+    operator = OPERATORS[name]
     return lambda x: operator(np.asarray(x) if issubclass(type(x), np.generic) else x)
 
 
-ERF = of_array(ow.erf)
+ERF = of_array("erf")
 
 
 def added(x: Any, y: Any, alpha: Any = 1) -> Any:
@@ -125,11 +126,11 @@ ONE_OF_FLOATS = {
     "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log10": np.log10, "log1p": np.log1p,
     "log2": np.log2, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan,
     "tanh": np.tanh, "reciprocal": reciprocal, "gelu": gelu, "elu": elu, "softplus": softplus,
-    "erf": ERF, "erfc": of_array(ow.erfc), "rsqrt": of_array(ow.rsqrt),
-    "sigmoid": of_array(ow.sigmoid), "silu": of_array(ow.silu),
+    "erf": ERF, "erfc": of_array("erfc"), "rsqrt": of_array("rsqrt"),
+    "sigmoid": of_array("sigmoid"), "silu": of_array("silu"),
 }  # fmt: skip
 ONE = {
-    "abs": np.absolute, "neg": np.negative, "sign": sign, "relu": of_array(ow.relu),
+    "abs": np.absolute, "neg": np.negative, "sign": sign, "relu": of_array("relu"),
     "ceil": np.ceil, "floor": np.floor, "trunc": np.trunc, "round": np.rint,
     "bitwise_not": np.invert, "leaky_relu": leaky, "hardtanh": hardtanh, "square": np.square,
     "isinf": np.isinf, "isnan": np.isnan, "logical_not": np.logical_not,

@@ -13,8 +13,11 @@ from opweave._interchange.torch_tensors import tensors
 from opweave._torch.recipes import Recipe, RecipeFunction, recipe_of
 from opweave._torch.table import name_of
 from opweave.compiler.pipeline.driver import Options
+from opweave.configuration import config
 from opweave.opcodes.errors import OpweaveError, OpweaveWarning
+from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.steps import Step
 
 OPTIONS = Options(fullgraph=True, writes=False)
 # Shapes of a partition for which prepared calls are kept.
@@ -23,39 +26,59 @@ Give = Callable[[Any], Any]
 Arrays = list[Any]
 
 
-class Whole(NamedTuple):
-    """A prepared call, and what must hold of tensors for it.
+class Likeness(NamedTuple):
+    """What must hold of tensors for a prepared call.
 
     Attributes:
         numbers: integers among the arguments, by place.
         arrays: place, shape and strides of each tensor.
-        give: for each result what makes a tensor of it.
-        constants: arrays that each call gets, the last of its arguments.
     """
 
-    prepared: Prepared
     numbers: tuple[tuple[int, int], ...]
-    arrays: tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]
-    give: tuple[Give, ...]
-    constants: Arrays
-    is_one: bool
+    arrays: tuple[tuple[int, Any, tuple[int, ...]], ...]
 
-    def views(self, given: Sequence[Any]) -> list[Any] | None:
-        """NumPy's arrays on the memory of the tensors; None where they are not like these."""
+    def found(self, given: Sequence[Any]) -> list[Any] | None:
+        """The tensors; None where they are not like these."""
         for place, number in self.numbers:
             if given[place] != number:
                 return None
-        found: list[Any] = []
+        found = []
         for place, shape, strides in self.arrays:
-            view = seen(given[place])
-            if view.strides != strides or view.shape != shape:
+            tensor = given[place]
+            if tensor.shape != shape or tensor.stride() != strides:
                 return None
-            found.append(view)
-        return found + self.constants
+            found.append(tensor)
+        return found
 
-    def run(self, views: Sequence[Any]) -> Any:
-        """Tensors of the results."""
-        found = self.prepared(views, {})
+
+class Whole(NamedTuple):
+    """A prepared call.
+
+    Attributes:
+        like: what must hold of tensors for it.
+        give: for each result what makes a tensor of it.
+        constants: arrays that each call gets, the last of its arguments.
+        step: the only kernel, which takes addresses; None where there are others.
+        numbers: that it takes.
+    """
+
+    prepared: Prepared
+    step: Step | None
+    like: Likeness
+    give: tuple[Give, ...]
+    constants: Arrays
+    numbers: Sequence[Any]
+    is_one: bool
+
+    def run(self, given: Sequence[Any]) -> Any:
+        """Tensors of the results for tensors like those that it was prepared for."""
+        if self.step is not None:
+            plan = self.prepared.plan
+            own = [*given, *self.constants, *plan.made()]
+            self.step.start(own, self.numbers, address)
+            found = [own[array] for array in plan.outputs]
+        else:
+            found = self.prepared([*map(seen, given), *self.constants], {})
         if self.is_one:
             return self.give[0](found[0])
         return tuple(give(array) for give, array in zip(self.give, found, strict=True))
@@ -80,56 +103,59 @@ class Partition:
 
     def __call__(self, *given: Any) -> Any:
         whole = self._last
-        if whole is not None and (views := whole.views(given)) is not None:
-            try:
-                return whole.run(views)
-            except OpweaveError:
-                return self.module(*given)
-        return self._slowly(given)
+        if whole is None or (found := whole.like.found(given)) is None:
+            return self._slowly(given)
+        try:
+            return whole.run(found)
+        except OpweaveError:
+            return self.module(*given)
 
     def _slowly(self, given: Sequence[Any]) -> Any:
         """A call unlike the last one."""
         recipe = self.recipe
         if recipe is None:
             return self.module(*given)
+        arrays = [given[place] for place in recipe.arrays]
+        on_gpu = config.device == "cuda" or any(tensor.is_cuda for tensor in arrays)
         try:
-            if any(given[place].is_cuda for place in recipe.arrays):
-                return self._on_gpu(recipe, given)
-            whole = self._last = self._whole(recipe, given)
-            views = whole.views(given)
+            numbers = tuple(given[place] for place in recipe.numbers)
+            fused, constants = self._fused_for(recipe, numbers)
+            if on_gpu:
+                return self._through_cupy(recipe, fused, arrays, constants)
+            whole = self._last = self._whole(recipe, fused, numbers, arrays, constants)
         except Exception as error:
             self._leave(error)
             return self.module(*given)
-        assert views is not None
         try:
-            return whole.run(views)
+            return whole.run(arrays)
         except OpweaveError:
             return self.module(*given)
 
-    def _whole(self, recipe: Recipe, given: Sequence[Any]) -> Whole:
-        numbers = tuple(given[place] for place in recipe.numbers)
-        views = [seen(given[place]) for place in recipe.arrays]
-        key = numbers, tuple((view.shape, view.strides) for view in views)
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= MOST_KEPT:
-                self._known.clear()
-            found = self._known[key] = self._prepared(recipe, numbers, views)
-        return found
-
-    def _prepared(self, recipe: Recipe, numbers: tuple[int, ...], views: Sequence[Any]) -> Whole:
-        fused, constants = self._fused_for(recipe, numbers)
-        ready, _ = fused.bound((*views, *constants))
-        prepared = ready.prepared
-        counted("kernels", len(ready.found.lowered.kernels))
-        return Whole(
-            prepared,
+    def _whole(
+        self, recipe: Recipe, fused: Fused, numbers: Sequence[int], arrays: Arrays,
+        constants: Arrays,
+    ) -> Whole:  # fmt: skip
+        """The call that is prepared for these tensors."""
+        rows = zip(recipe.arrays, arrays, strict=True)
+        like = Likeness(
             tuple(zip(recipe.numbers, numbers, strict=True)),
-            tuple((p, v.shape, v.strides) for p, v in zip(recipe.arrays, views, strict=True)),
-            tuple(map(giving, recipe.orders)),
-            constants,
-            recipe.is_one,
+            tuple((place, tensor.shape, tensor.stride()) for place, tensor in rows),
         )
+        if (found := self._known.get(like)) is not None:
+            return found
+        ready, _ = fused.bound((*map(seen, arrays), *constants))
+        prepared, plan = ready.prepared, ready.prepared.plan
+        step = prepared.single
+        takes_addresses = step and step.launch is not None and not step.passes_arrays
+        counted("kernels", len(ready.found.lowered.kernels))
+        if len(self._known) >= MOST_KEPT:
+            self._known.clear()
+        found = self._known[like] = Whole(
+            prepared, step if takes_addresses else None, like,
+            tuple(map(giving, recipe.orders)), constants,
+            plan.numbers(prepared.extents) if plan.scalars else (), recipe.is_one,
+        )  # fmt: skip
+        return found
 
     def _fused_for(self, recipe: Recipe, numbers: tuple[int, ...]) -> tuple[Fused, Arrays]:
         """The function for these integers, and the arrays that follow from them."""
@@ -140,14 +166,13 @@ class Partition:
             self._fused[numbers] = Fused(made, (), OPTIONS), made.constants
         return self._fused[numbers]
 
-    def _on_gpu(self, recipe: Recipe, given: Sequence[Any]) -> Any:
-        """The call through CuPy, which knows the stream."""
-        numbers = tuple(given[place] for place in recipe.numbers)
-        fused, constants = self._fused_for(recipe, numbers)
-        arrays = [given[place].detach() for place in recipe.arrays]
+    def _through_cupy(
+        self, recipe: Recipe, fused: Fused, arrays: Arrays, constants: Arrays
+    ) -> Any:
+        """A call on a GPU; CuPy knows the stream."""
         device = arrays[0].device
         copies = (tensors().give(array.copy(), None).to(device) for array in constants)
-        found = fused(*arrays, *copies)
+        found = fused(*(tensor.detach() for tensor in arrays), *copies)
         rows = zip(found, recipe.orders, strict=True)
         results = tuple(t if order is None else t.permute(inverse(order)) for t, order in rows)
         return results[0] if recipe.is_one else results
@@ -171,14 +196,22 @@ def seen(tensor: Any) -> Any:
     return tensors().view(tensor.detach() if tensor.requires_grad else tensor)
 
 
+def address(array: Any, offset: int = 0) -> int:
+    """Where the first element of a tensor lies, or of an array of NumPy's."""
+    if type(array) is np.ndarray:
+        return pointer(array, offset)
+    return int(array.data_ptr()) + offset
+
+
 def giving(order: tuple[int, ...] | None) -> Give:
     """What makes a tensor of a result whose axes are in this order."""
     back = None if order is None else inverse(order)
-    give = tensors().give
+    give, quick = tensors().give, tensors().from_numpy
 
     def given(array: Any) -> Any:
-        found = give(np.asarray(array), None)
-        if array.size == 0:  # whose strides torch has otherwise
+        plain = type(array) is np.ndarray and array.dtype.isbuiltin == 1 and array.size
+        found = quick(array) if plain else give(np.asarray(array), None)
+        if not plain and array.size == 0:  # whose strides torch has otherwise
             found = found.new_empty(found.shape)
         return found if back is None else found.permute(back)
 

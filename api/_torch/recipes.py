@@ -178,7 +178,7 @@ class RecipeFunction:
         self._outputs = tuple(zip(recipe.outputs, recipe.orders, strict=True))
         read = {held.place for step in self._steps for held in _held((step.args, step.kwargs))}
         read |= set(recipe.outputs)
-        constants = {p: v for p, v in known.items() if p in read and getattr(v, "ndim", 0)}
+        constants = {p: v for p, v in known.items() if p in read and np.ndim(v)}
         self.constants = [*constants.values()]
         self._places = (*recipe.arrays, *constants)
         self._known = {p: v for p, v in known.items() if p in read and p not in constants}

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-import opweave as ow
-from opweave._torch.elementwise import widened
+from opweave._torch.elementwise import of_array, widened
 from opweave._torch.rows import DEFAULT, RESULT, Asked, Row, is_whole
+from opweave.opcodes import OPERATORS
 
+SOFTMAX, LOG_SOFTMAX = OPERATORS["softmax"], OPERATORS["log_softmax"]
+RSQRT = of_array("rsqrt")
 Axes = int | Sequence[int] | None
 
 
@@ -64,11 +66,11 @@ def running_sum(x: Any, axis: int) -> Any:
 
 
 def softmax(x: Any, axis: int, half_to_float: bool = False) -> Any:
-    return ow.softmax(widened(x), axis=axis)
+    return SOFTMAX(widened(x), axis=axis)
 
 
 def log_softmax(x: Any, axis: int, half_to_float: bool = False) -> Any:
-    return ow.log_softmax(widened(x), axis=axis)
+    return LOG_SOFTMAX(widened(x), axis=axis)
 
 
 def standardised(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
@@ -76,7 +78,7 @@ def standardised(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, A
     mean = np.mean(x, axis=axes, keepdims=True)
     deviation = x - mean
     variance = np.mean(deviation * deviation, axis=axes, keepdims=True)
-    scale = ow.rsqrt(variance + eps)
+    scale = RSQRT(variance + eps)
     return deviation * scale, mean, scale
 
 
@@ -108,7 +110,7 @@ def batch_norm(
 ) -> Any:
     """By means and variances that were seen before."""
     beside = (1, x.shape[1], *[1] * (x.ndim - 2))
-    found = (widened(x) - mean.reshape(beside)) * ow.rsqrt(var + eps).reshape(beside)
+    found = (widened(x) - mean.reshape(beside)) * RSQRT(var + eps).reshape(beside)
     if weight is not None:
         found = found * weight.reshape(beside)
     if bias is not None:
@@ -136,25 +138,25 @@ def is_of_integers(asked: Asked) -> bool:
 
 def is_empty(asked: Asked) -> bool:
     """No element to reduce: torch refuses it, or has a value of its own."""
-    return asked.args[0].numel() == 0
+    return bool(asked.args[0].numel() == 0)
 
 
 def is_no_extreme(asked: Asked) -> bool:
-    return is_empty(asked) or str(asked.args[0].dtype) == "torch.bool"
+    return bool(is_empty(asked) or str(asked.args[0].dtype) == "torch.bool")
 
 
 def is_another_norm(asked: Asked) -> bool:
     order = asked.args[1] if len(asked.args) > 1 else asked.kwargs.get("ord", 2)
-    return order != 2
+    return bool(order != 2)
 
 
 def is_not_over_rows(asked: Asked) -> bool:
-    return is_empty(asked) or asked.args[0].dim() == 0
+    return bool(is_empty(asked) or asked.args[0].dim() == 0)
 
 
 def reads_more(asked: Asked) -> bool:
     """Batch norm whose other results are read, or that has no channels."""
-    return asked.args[0].dim() < 2 or is_empty(asked)
+    return bool(asked.args[0].dim() < 2 or is_empty(asked))
 
 
 SUM, MEAN, PROD = along(np.sum), along(np.mean), along(np.prod)

@@ -168,7 +168,7 @@ def has_mask(asked: Asked) -> bool:
 
 
 def has_no_axis(asked: Asked) -> bool:
-    return asked.args[0].dim() == 0
+    return bool(asked.args[0].dim() == 0)
 
 
 def mixes_types(asked: Asked) -> bool:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from torch.fx import Node
-from torch.fx.passes.operator_support import OperatorSupportBase
-
 from opweave._torch.recipes import asked_of, results_of
-from opweave._torch.table import row_of
+from opweave._torch.table import PIECE, name_of, row_of
 
 DTYPES = frozenset(
     f"torch.{name}" for name in (
@@ -20,7 +17,7 @@ DTYPES = frozenset(
 DEVICES = ("cuda", "cpu")
 
 
-class Supported(OperatorSupportBase):  # type: ignore[misc]
+class Supported:
     """What torch's partitioner asks.
 
     Attributes:
@@ -31,10 +28,10 @@ class Supported(OperatorSupportBase):  # type: ignore[misc]
         self.device = device_of(graph)
         self._bookends = _bookends(graph, self)
 
-    def is_node_supported(self, submodules: Any, node: Node) -> bool:
+    def is_node_supported(self, submodules: Any, node: Any) -> bool:
         return node not in self._bookends and self.takes(node)
 
-    def takes(self, node: Node) -> bool:
+    def takes(self, node: Any) -> bool:
         """Whether a node could be computed here."""
         row = row_of(node)
         if row is None or "val" not in node.meta:
@@ -63,7 +60,7 @@ def device_of(graph: Any) -> Any:
     return ranked[0] if ranked else None
 
 
-def _tensors(nodes: Iterable[Node]) -> list[Any]:
+def _tensors(nodes: Iterable[Any]) -> list[Any]:
     return [tensor for node in nodes for tensor in _of(node.meta.get("val"))]
 
 
@@ -71,18 +68,20 @@ def _of(value: Any) -> list[Any]:
     return [v for v in results_of(value) if hasattr(v, "layout")]
 
 
-def _bookends(graph: Any, supported: Supported) -> set[Node]:
+def _bookends(graph: Any, supported: Supported) -> set[Any]:
     """Views that only torch and the graph's results read: torch makes them for nothing."""
-    found: set[Node] = set()
+    found: set[Any] = set()
     for node in reversed(graph.nodes):
-        row = row_of(node)
-        if row is not None and row.moves and not _is_piece(node):
+        if is_view(node):
             readers = (u for u in node.users if u not in found)
             if not any(map(supported.takes, readers)):
                 found.add(node)
     return found
 
 
-def _is_piece(node: Node) -> bool:
-    """A result of a node that has several, which stays beside it."""
-    return bool(getattr(node.target, "__name__", "") == "getitem")
+def is_view(node: Any) -> bool:
+    """Whether a node moves or views elements; a piece does as the node does that it is of."""
+    row = row_of(node)
+    if row is None or not row.moves:
+        return False
+    return name_of(node.target) != PIECE or is_view(node.args[0])

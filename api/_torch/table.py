@@ -7,6 +7,7 @@ from typing import Any
 from opweave._torch import elementwise, reductions, shapes
 from opweave._torch.rows import Row
 
+PIECE = "_operator.getitem"
 TABLE: dict[str, Row] = elementwise.TABLE | shapes.TABLE | reductions.TABLE
 
 
