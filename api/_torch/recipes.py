@@ -25,7 +25,7 @@ class Held(NamedTuple):
     dtype: Any
 
 
-class Step(NamedTuple):
+class RecipeStep(NamedTuple):
     """One operator: the place of its result, what computes it, of what, and in which types."""
 
     place: int
@@ -45,7 +45,7 @@ class Recipe(NamedTuple):
         is_one: the result is no tuple.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[RecipeStep, ...]
     arrays: tuple[int, ...]
     numbers: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -74,7 +74,7 @@ def recipe_of(module: Any) -> Recipe:
     )
 
 
-def _step(node: Any, places: dict[Any, int]) -> Step:
+def _step(node: Any, places: dict[Any, int]) -> RecipeStep:
     from torch.fx import Node
 
     row = row_of(node)
@@ -97,7 +97,7 @@ def _step(node: Any, places: dict[Any, int]) -> Step:
     kwargs = {k: held(v, False) for k, v in node.kwargs.items() if k not in UNREAD}
     if row.makes:
         kwargs["dtype"] = dtypes[0]
-    return Step(places[node], row.compute, tuple(args), kwargs, dtypes)
+    return RecipeStep(places[node], row.compute, tuple(args), kwargs, dtypes)
 
 
 def computed_in(row: Row, node: Any) -> Any:
@@ -202,7 +202,7 @@ def in_order(value: Any) -> Any:
     return value.copy("C") if value.ndim > 1 else value
 
 
-def _unknown(steps: Sequence[Step], known: dict[int, Any]) -> tuple[Step, ...]:
+def _unknown(steps: Sequence[RecipeStep], known: dict[int, Any]) -> tuple[RecipeStep, ...]:
     """The steps that read arrays of a call; what the others make is added to what is known."""
     found = []
     for step in steps:
@@ -222,7 +222,7 @@ def _held(value: Any) -> Iterator[Held]:
             yield from _held(each)
 
 
-def _done(step: Step, env: dict[int, Any]) -> Any:
+def _done(step: RecipeStep, env: dict[int, Any]) -> Any:
     """What a step makes, in the types that torch has."""
     found = step.compute(*_filled(step.args, env), **_filled(step.kwargs, env))
     if isinstance(found, list | tuple):

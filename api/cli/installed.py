@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,8 @@ def parts() -> list[Item]:
     for name, distributions, add in PACKAGES:
         found = next(filter(None, map(installed, distributions)), "")
         out.append(Item(name, found, "" if found else add))
+        if name == "torch" and found:
+            out.append(backend())
     for name in TOOLS:
         path = ""
         with suppress(NoCompilerError):
@@ -67,6 +69,13 @@ def parts() -> list[Item]:
         known = installed(f"nvidia-cuda-{name}") if "nvidia" in Path(path).parts else ""
         out.append(Item(name, known or path, "" if path else "pip install 'opweave[nvrtc]'"))
     return out
+
+
+def backend() -> Item:
+    """Whether torch knows us as a backend: it does where we were installed, or installed again."""
+    points = entry_points(group="torch_dynamo_backends")
+    known = "backend" if "opweave" in points.names else ""
+    return Item("torch.compile", known, "" if known else "install opweave again")
 
 
 def installed(distribution: str) -> str:

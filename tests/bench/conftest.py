@@ -56,6 +56,7 @@ def small(monkeypatch, host):
     monkeypatch.setattr(load("calls"), "QUICK_CALLS", 8)
     few = {name: load("programs").PROGRAMS[name] for name in ("bounce", "softmax_rows")}
     monkeypatch.setattr(load("programs"), "PROGRAMS", few)
+    monkeypatch.setattr(load("torch"), "ONLY", ("mlp", "similarities"))
     monkeypatch.setattr(load("allocator"), "QUICK", (2,))
     monkeypatch.setattr(load("allocator"), "QUICK_PRODUCTS", 4)
     return host

@@ -1,6 +1,7 @@
 """The experiments: each writes a file that reads, of problems that keep their rules."""
 
 import itertools
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from opweave.runtime.host import launcher, loops
 from tests.support.benched import recorded
 
 # What needs a GPU, and what needs programs of others.
-ELSEWHERE = ("copies", "npbench")
+ELSEWHERE = ("copies", "npbench", *(["torch"] * (find_spec("torch") is None)))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

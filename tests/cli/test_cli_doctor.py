@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
@@ -220,3 +221,14 @@ def test_doctor_works_where_jinja2_is_missing(tmp_path):
     assert made.returncode == 1
     assert "ModuleNotFoundError: jinja2" in made.stdout
     assert made.stderr == ""
+
+
+@pytest.mark.parametrize(("points", "item"), [
+    (("opweave",), ("torch.compile", "backend", "")),
+    ((), ("torch.compile", "", "install opweave again")),
+])  # fmt: skip
+def test_whether_torch_knows_the_backend_is_said(monkeypatch, points, item):
+    found = EntryPoints(EntryPoint(name, "m:f", "torch_dynamo_backends") for name in points)
+    monkeypatch.setattr(installed, "entry_points", lambda group: found)
+
+    assert installed.backend() == installed.Item(*item)

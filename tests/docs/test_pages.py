@@ -18,6 +18,8 @@ PAGES = ("tutorial.md", "opcodes.md", "sanitize.md", "raw.md", "fused.md", "erro
          "toggles.md", "differences.md",
          pytest.param("arrays.md", marks=pytest.mark.skipif(
              not all(map(find_spec, ("torch", "pandas", "xarray"))), reason="not all are installed")),
+         pytest.param("torch.md", marks=pytest.mark.skipif(
+             not find_spec("torch"), reason="torch is not installed")),
          pytest.param("guide.md", marks=pytest.mark.nvrtc),
          pytest.param("ptx.md", marks=pytest.mark.nvrtc),
          pytest.param("profile.md", marks=pytest.mark.nvrtc))  # fmt: skip

@@ -42,7 +42,7 @@ _ALL = (
     _function("decayed_scores", 1000, 5),
     _function("layer_norm", 4096, 3),
     _function("normalised_images", 16, 1),
-    _function("tone_mapped", 1024, 4, 1 / 255),  # a byte, where rounding decides
+    _function("tone_mapped", 1024, 4, 2 / 255),  # a byte or less, where rounding decides
     _function("cross_entropies", 4096, 3),
     _function("similarities", 8192, 3),
     _function("standard_scores", 32768, 8, 1e-4),
