@@ -242,6 +242,10 @@ def _filled(value: Any, env: dict[int, Any]) -> Any:
 
 
 def _cast(value: Any, dtype: Any) -> Any:
+    """A value in another type; floats become narrow integers by way of 32 bits, as in torch."""
     if dtype is None or not hasattr(value, "dtype") or value.dtype == dtype:
         return value
+    is_narrow = dtype.kind in "iu" and dtype.itemsize < 4
+    if is_narrow and value.dtype.kind not in "iub":
+        value = value.astype(np.int32)
     return value.astype(dtype)
