@@ -11,6 +11,8 @@ from opweave._torch.rows import DEFAULT, Asked, Row
 
 # More than any extent: where torch's slices end that go on to the end.
 NO_END = 1 << 62
+# Rows of fewer elements are narrow.
+NARROW = 16
 
 
 def same(x: Any, *_: Any) -> Any:
@@ -171,6 +173,20 @@ def has_no_axis(asked: Asked) -> bool:
     return bool(asked.args[0].dim() == 0)
 
 
+def is_torchs_join(asked: Asked) -> bool:
+    """Arrays that torch joins better.
+
+    In narrow rows a kernel would compute each element as one of every piece, and choose.
+    """
+    if mixes_types(asked):
+        return True
+    arrays = asked.args[0]
+    axis = asked.args[1] if len(asked.args) > 1 else 0
+    is_last = axis in (-1, arrays[0].dim() - 1) and arrays[0].dim() > 1
+    widths = [array.shape[-1] for array in arrays]
+    return is_last and all(type(n) is int and n < NARROW for n in widths)
+
+
 def mixes_types(asked: Asked) -> bool:
     """Arrays of several types, whose empty ones count for the type alone."""
     return any(a.dim() == 1 for a in asked.args[0]) and any(a.dim() > 1 for a in asked.args[0])
@@ -198,7 +214,7 @@ COPIES: dict[str, Row] = {
     "_to_copy.default": Row(same),
     "lift_fresh_copy.default": Row(same),
     "copy.default": Row(copied),
-    "cat.default": Row(joined, DEFAULT, left=mixes_types),
+    "cat.default": Row(joined, DEFAULT, left=is_torchs_join),
     "stack.default": Row(stacked, DEFAULT, last=1),
     "flip.default": Row(flipped),
     "repeat.default": Row(repeated),
