@@ -210,7 +210,9 @@ class Fused(LikeGiven):
             ToggleError: an unknown target, or a toggle that cannot hold there.
         """
         call = self.signature.bind(args, kwargs)
-        return Program(self, self._preparing.found_on(call, target))
+        return Program(
+            self, self._preparing.found_on(call, target), given=self.signature.given(call)
+        )
 
     @takes_arrays
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Extents, Value, extent_of
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Param
+from opweave.compiler.kernels.param import Param
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.steps import workspace
