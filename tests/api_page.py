@@ -73,7 +73,7 @@ CHAPTERS: dict[str, dict[str, Any]] = {
 # Members of classes; of a class that is not here, all that have a docstring.
 MEMBERS = {
     "ow.Fused": "lower explain check bisect reference with_toggles unfused traces clear_cache",
-    "ow.Program": "target kernels source graph verify check bisect reference compile save bounds explain",
+    "ow.Program": "target kernels source graph verify check bisect reference compile save export bounds explain",
     "Kernel": "name source flat opcodes toggles sass ptx resources registers shared_bytes spill_bytes "
     "insert replace remove raw_kernel check profile reference",
     "RawKernel": "lower check explain",

@@ -16,7 +16,7 @@ from opweave._programs.kernel_view import KernelView
 from opweave._programs.own_sources import with_source
 from opweave._programs.report import Report, bound_of, output_names, run_judged
 from opweave._programs.valued import checked
-from opweave._saved.given import Given
+from opweave._saved.given import GivenArguments
 from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
@@ -41,7 +41,7 @@ class Program(Shown, by="_programs.pieces:program"):
 
     def __init__(
         self, fused: FusedLike, found: Specialised, lowered: Lowered | None = None,
-        given: Given | None = None,
+        given: GivenArguments | None = None,
     ):  # fmt: skip
         """``given``: the arguments that it was lowered for, which a saved program takes."""
         self.fused: Any = fused
@@ -247,6 +247,25 @@ class Program(Shown, by="_programs.pieces:program"):
         from opweave._saved.saving import save
 
         return save(folder, (self, *others))
+
+    @folded
+    def export(self, file: str | PathLike[str]) -> tuple[Path, ...]:
+        """Write one file that needs no opweave: CUDA C++ with a launcher, or Python with CuPy.
+
+        Args:
+            file: a new one, whose name ends in .cu (a header for C is written beside it) or .py.
+
+        Returns:
+            What was written.
+
+        Raises:
+            SavedError: the program is for the host, has a product that a library computes, or
+                does something else that a list of launches cannot; names it.
+            FileError: the file is there already, or cannot be written.
+        """
+        from opweave._saved.exporting import export
+
+        return export(self, file)
 
     @takes_arrays
     def explain(self, *args: Any, **kwargs: Any) -> Any:

@@ -17,7 +17,7 @@ from opweave.runtime.calls.arrays import array_type
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenArguments:
     """The arguments that a program was lowered for, without arrays.
 
     Attributes:
@@ -50,7 +50,7 @@ def _count(tree: Structure | None) -> int:
     return sum(map(_count, tree.children)) if isinstance(tree, Tree) else 0
 
 
-def signature_data(given: Given, variant: Variant) -> tuple[dict[str, Any], list[Any]]:
+def signature_data(given: GivenArguments, variant: Variant) -> tuple[dict[str, Any], list[Any]]:
     """The signature as data, and the arrays that the function reads from outside.
 
     Raises:
@@ -61,12 +61,23 @@ def signature_data(given: Given, variant: Variant) -> tuple[dict[str, Any], list
             f"{given.name} asks whether two of its arguments are one object, which no saved "
             "program can: compare values instead"
         )
-    inputs = iter(variant.graph.inputs)
-    numbers, scalars = iter(variant.trace.graph.scalars), variant.static
-    made: dict[str, Any] = {
-        "name": given.name,
-        "parameters": [*map(_parameter_data, given.parameters)],
-    }
+    made: dict[str, Any] = {"name": given.name}
+    made["parameters"] = [*map(_parameter_data, given.parameters)]
+    outside = _take_leaves(given, variant, made)
+    known = set(variant.trace.graph.scalars)
+    static = variant.static.items()
+    made["static"] = {name: as_data(value) for name, value in static if name in known}
+    made["conditions"] = [
+        [of_expr(condition), as_data(value)]
+        for condition, value in variant.graph.conditions
+        if any(leaf.op == "argument" for leaf in condition.leaves())
+    ]
+    return made, outside
+
+
+def _take_leaves(given: GivenArguments, variant: Variant, made: dict[str, Any]) -> list[Any]:
+    """Add what the leaves are to a signature; returns the arrays outside of the function."""
+    inputs, numbers = iter(variant.graph.inputs), iter(variant.trace.graph.scalars)
     made |= {"trees": [], "leaves": [], "frozen": {}}
     outside: list[Any] = []
     for place, tree, leaves in given.leaves():
@@ -81,14 +92,7 @@ def signature_data(given: Given, variant: Variant) -> tuple[dict[str, Any], list
                 next(inputs)
             elif not isinstance(kind, Static):
                 made["frozen"][next(numbers)] = as_data(kind)
-    known = set(variant.trace.graph.scalars)
-    made["static"] = {name: as_data(value) for name, value in scalars.items() if name in known}
-    made["conditions"] = [
-        [of_expr(condition), as_data(value)]
-        for condition, value in variant.graph.conditions
-        if any(leaf.op == "argument" for leaf in condition.leaves())
-    ]
-    return made, outside
+    return outside
 
 
 def _parameter_data(parameter: Parameter) -> list[Any]:

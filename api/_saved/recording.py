@@ -30,6 +30,7 @@ from opweave.runtime.calls.by_numpy import Operand
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.plan import planned
 from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.results import Returned
 from opweave.runtime.calls.steps import Step
 from opweave.runtime.process.locks import Once
 
@@ -37,7 +38,7 @@ WIDE = "USE_64BIT_INDEX"
 
 
 @dataclass(frozen=True)
-class Product:
+class LibraryProduct:
     """A step that a library computes: where its operands lie."""
 
     kernel: Kernel
@@ -58,7 +59,7 @@ class Formats:
         raise AssertionError("nothing is started")
 
 
-class Recorder:
+class PlanRecorder:
     """An executor that plans and compiles, and starts nothing.
 
     Attributes:
@@ -95,8 +96,8 @@ class Recorder:
 
     def computed(
         self, kernel: Kernel, layouts: Layouts, operands: Sequence[Operand], taken: Sequence[int]
-    ) -> Product:
-        return Product(kernel, layouts, tuple(operands))
+    ) -> LibraryProduct:
+        return LibraryProduct(kernel, layouts, tuple(operands))
 
     def packer(self, kernel: Kernel, formats: Sequence[str]) -> Formats:
         return Formats(tuple(formats))
@@ -170,7 +171,7 @@ def recorded(
              i.value.dtype)
         for i in given
     ]  # fmt: skip
-    executor = Recorder(fast, compiles, joins)
+    executor = PlanRecorder(fast, compiles, joins)
     return Recorded(lowered, Prepared(lowered, executor, extents, arrays, constants))
 
 
@@ -211,7 +212,7 @@ def kernel_data(recorded: Recorded, number: int) -> dict[str, Any]:
     }
 
 
-def _product_data(product: Product) -> dict[str, Any]:
+def _product_data(product: LibraryProduct) -> dict[str, Any]:
     params = product.kernel.params
     return {
         "name": product.kernel.name,
@@ -225,7 +226,7 @@ def _product_data(product: Product) -> dict[str, Any]:
 
 def _step_data(number: int, step: Step) -> dict[str, Any] | None:
     """A step; None where there is nothing to do."""
-    if isinstance(step.compute, Product):
+    if isinstance(step.compute, LibraryProduct):
         return {"product": _product_data(step.compute)}
     if step.launch is None:
         return None
@@ -261,20 +262,16 @@ def plan_data(recorded: Recorded) -> dict[str, Any]:
         "outputs": plan.outputs,
         "straight": [pair for pair in plan.straight if aligned[pair[1]]],
         "stores": [[w.output, w.place, of_part(w.part), w.by] for w in graph.written],
-        "returned": [
-            [
-                r.array,
-                of_view(r.view),
-                r.is_array,
-                r.kind,
-                None if r.number is None else of_expr(r.number),
-            ]
-            for r in prepared.returned
-        ],
+        "returned": [*map(_returned_data, prepared.returned)],
         "shared": prepared.shared,
         "indexed": {str(n): [of_expr(e), at] for n, (e, at) in prepared.indexed.items()},
         "needs_env": prepared.needs_env,
     }
+
+
+def _returned_data(made: Returned) -> list[Any]:
+    number = None if made.number is None else of_expr(made.number)
+    return [made.array, of_view(made.view), made.is_array, made.kind, number]
 
 
 def _number_data(scalar: Scalar) -> list[Any]:

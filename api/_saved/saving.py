@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from opweave._saved.folder import digest, write
-from opweave._saved.given import Given, signature_data
+from opweave._saved.given import GivenArguments, signature_data
 from opweave._saved.machine import features, interface
 from opweave._saved.plain import of_structure
 from opweave._saved.recording import Recorded, plan_data, recorded
@@ -30,7 +30,7 @@ class Saveable(Protocol):
     fused: Any
     found: Specialised
     lowered: Lowered
-    given: Given | None
+    given: GivenArguments | None
 
     @property
     def target(self) -> str: ...
@@ -62,7 +62,7 @@ def save(place: str | os.PathLike[str], programs: Sequence[Saveable]) -> Path:
     return made
 
 
-def given_of(program: Saveable) -> Given:
+def given_of(program: Saveable) -> GivenArguments:
     """What a program was lowered for.
 
     Raises:

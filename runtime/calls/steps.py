@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from opweave.compiler.kernels.param import Param
 
 
-class Launched(Protocol):
+class Launchable(Protocol):
     """What a launch asks of a kernel."""
 
     @property
@@ -101,7 +101,7 @@ class Step:
         self.launch(self.pack(*slots), passed)
 
 
-def packer(kernel: Launched, formats: Sequence[str]) -> Callable[..., bytes]:
+def packer(kernel: Launchable, formats: Sequence[str]) -> Callable[..., bytes]:
     """Slots as bytes, eight each, as C takes them."""
     return struct.Struct("<" + "".join(formats)).pack
 
@@ -142,7 +142,7 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
     return 16 * parts * rows * kernel.partial_results, 4 * counters
 
 
-def number_types(kernel: Launched) -> list[Any]:
+def number_types(kernel: Launchable) -> list[Any]:
     """The type of NumPy's in which CuPy passes each parameter on; None for pointers."""
     registers = {d.register: d.numpy.type for d in dtypes.ALL if d.register == d.storage}
     index = np.int64 if kernel.toggles.get("USE_64BIT_INDEX") else np.int32

@@ -27,7 +27,7 @@ from opweave.runtime.binaries.build import build_kernel
 from opweave.runtime.calls.arrays import assigned, pointer
 from opweave.runtime.calls.by_numpy import Compute, Operand
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.steps import Launch, Launched, number_types
+from opweave.runtime.calls.steps import Launch, Launchable, number_types
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
 from opweave.runtime.cuda.products import LibraryProducts
 from opweave.runtime.cuda.starting import starter
@@ -178,7 +178,7 @@ class CudaExecutor:
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         return self.launched(kernel, self.build(kernel, source), extents)
 
-    def launched(self, kernel: Launched, binary: Binary, extents: Extents) -> Launch:
+    def launched(self, kernel: Launchable, binary: Binary, extents: Extents) -> Launch:
         """The same of a binary."""
         function = self._function(binary, kernel.name)
         device, state = self.cupy.cuda.Device(self.index), self.state
@@ -201,7 +201,7 @@ class CudaExecutor:
     ) -> Compute:
         return self.products.computed(kernel, layouts, operands)
 
-    def packer(self, kernel: Launched, formats: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
+    def packer(self, kernel: Launchable, formats: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
         """Arguments as CuPy takes them: its own arrays for pointers, NumPy's numbers."""
         types = number_types(kernel)
 

@@ -18,7 +18,7 @@ from opweave.runtime.calls.outcomes import array_scalar
 from opweave.runtime.calls.plan import each_apart, planned
 from opweave.runtime.calls.planned import PlannedCall
 from opweave.runtime.calls.starts import StepwiseStart
-from opweave.runtime.calls.steps import Launch, Launched, packer
+from opweave.runtime.calls.steps import Launch, Launchable, packer
 from opweave.runtime.host.copies import copy
 from opweave.runtime.host.launcher import HostLaunch, runtime_library
 from opweave.runtime.host.pool import allocator
@@ -84,7 +84,7 @@ class HostExecutor:
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         return self.launched(kernel, self.build(kernel, source), extents)
 
-    def launched(self, kernel: Launched, binary: Binary, extents: Extents) -> Launch:
+    def launched(self, kernel: Launchable, binary: Binary, extents: Extents) -> Launch:
         """The same of a binary."""
         return HostLaunch.of(kernel, binary, extents)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from opweave.compiler.ir.values import Extents
 from opweave.runtime.binaries.binary import Binary
-from opweave.runtime.calls.steps import Launched
+from opweave.runtime.calls.steps import Launchable
 from opweave.runtime.process.locks import Once
 from opweave.runtime.process.share import forked, threads
 from opweave.templates import TEMPLATES
@@ -145,7 +145,7 @@ class HostLaunch:
         self._start, self._address = runner(), ctypes.addressof(run)
 
     @classmethod
-    def of(cls, kernel: Launched, binary: Binary, extents: Extents) -> HostLaunch:
+    def of(cls, kernel: Launchable, binary: Binary, extents: Extents) -> HostLaunch:
         """The launch of a compiled kernel, over its grid."""
         blocks = _blocks_of(binary)
         grid = kernel.grid(extents)
