@@ -76,6 +76,7 @@ examples:
 
 Writes one HTML file that needs no network and no server.  Counters and a roofline are in it where
 NVRTC and nvdisasm are installed and the target is a GPU: nothing is measured.
+"""
 EXPORT = """\
 examples:
   opweave export app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --cu tonemap.cu

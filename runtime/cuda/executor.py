@@ -179,11 +179,9 @@ class CudaExecutor:
         return self.launched(kernel, self.build(kernel, source), extents)
 
     def launched(self, kernel: Launchable, binary: Binary, extents: Extents) -> Launch:
-        """The same of a binary."""
-        function = self._function(binary, kernel.name)
+        function, grid = self._function(binary, kernel.name), kernel.grid(extents)
         device, state = self.cupy.cuda.Device(self.index), self.state
         start = starter(kernel, function, extents, device, self.cupy.cuda)
-        grid = kernel.grid(extents)
         what = f"{kernel.name}: launch of {grid} blocks of {prod(kernel.block)} threads"
 
         def launch(args: tuple[Any, ...], arrays: Sequence[Any]) -> None:

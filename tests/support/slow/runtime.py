@@ -8,9 +8,6 @@ TABLE: dict[str, dict[str, Slow]] = {
         "test_a_matrix_with_a_vector_has_numpys_bits": diagonal("form", "layout", "dtype"),
         "test_factors_may_lie_as_they_like": diagonal("first", "second"),
     },
-    "test_cache_faults.py": {
-        "test_a_call_that_fails_is_a_miss_and_never_an_error": diagonal("name", "error"),
-    },
     "test_cuda_faults.py": {
         "test_out_of_memory_the_pool_is_emptied_and_one_more_try_made": diagonal("error", "place"),
     },
