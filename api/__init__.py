@@ -37,6 +37,7 @@ if _TYPE_CHECKING:
     from opweave._profiler.profile import profile
     from opweave._programs.program import Program
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
+    from opweave._saved.loading import load_program
     from opweave.configuration import config
     from opweave.opcodes.defines import toggle
     from opweave.opcodes.operators.own_products import product
@@ -71,6 +72,7 @@ _LAZY = {
         "_lists.schedule": "schedule", "_lists.structure": "structural", "_graphs.graph": "Graph",
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "opcodes.defines": "toggle",
+        "_saved.loading": "load_program",
         "_sanitizer": "sanitize sanitize_source uninitialised",
         "_interchange.torch_operators": "to_torch",
         "cli.notebook": "load_ipython_extension",
@@ -85,10 +87,10 @@ _LAZY_MODULES = ("bounds",)
 __all__ = [
     "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds",
     "config", "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear",
-    "load", "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "product", "profile",
-    "profile_cubin", "profile_source", "raw_kernel", "reduction", "regime", "relu", "repeat",
-    "rsqrt", "sanitize", "sanitize_source", "scan", "schedule", "sigmoid", "silu", "softmax",
-    "store", "structural", "tgamma", "to_torch", "toggle", "uninitialised",
+    "load", "load_program", "log_softmax", "logsumexp", "opcodes", "operator", "pixels",
+    "product", "profile", "profile_cubin", "profile_source", "raw_kernel", "reduction", "regime",
+    "relu", "repeat", "rsqrt", "sanitize", "sanitize_source", "scan", "schedule", "sigmoid",
+    "silu", "softmax", "store", "structural", "tgamma", "to_torch", "toggle", "uninitialised",
 ]  # fmt: skip
 
 

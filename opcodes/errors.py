@@ -225,6 +225,10 @@ class OutOfMemoryError(OpweaveError, MemoryError):
     """There is no memory for an array or a kernel; the message names it and the bytes."""
 
 
+class SavedError(OpweaveError, ValueError):
+    """A program that cannot be saved, or a saved one that cannot be loaded here; says why."""
+
+
 class CheckError(OpweaveError, AssertionError):
     """A result lies outside its derived bound."""
 

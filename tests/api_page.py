@@ -26,6 +26,7 @@ from opweave._programs.kernel_view import KernelView
 from opweave._programs.rates import Regime
 from opweave._programs.report import Report
 from opweave._programs.standalone import Standalone
+from opweave._saved.loading import LoadedProgram
 from opweave.opcodes import Fragment, OpCode, Operator
 from opweave.opcodes.defines import Define
 from opweave.opcodes.operators.registry import BUILT_IN
@@ -46,7 +47,8 @@ import opweave as ow
 CHAPTERS: dict[str, dict[str, Any]] = {
     "Compile": {"ow.fuse": ow.fuse, "ow.Fused": ow.Fused, "ow.repeat": ow.repeat,
                 "Repeated": Repeated, "ow.to_torch": ow.to_torch},
-    "Read and change": {"ow.Program": ow.Program, "Kernel": KernelView, "ow.kernel": ow.kernel,
+    "Read and change": {"ow.Program": ow.Program, "ow.load_program": ow.load_program,
+                        "LoadedProgram": LoadedProgram, "Kernel": KernelView, "ow.kernel": ow.kernel,
                         "ow.load": ow.load, "ow.store": ow.store, "OpcodeKernel": OpcodeKernel,
                         "ow.structural": ow.structural, "Structural": Structural,
                         "ow.schedule": ow.schedule, "ListSchedule": ListSchedule},
@@ -71,7 +73,7 @@ CHAPTERS: dict[str, dict[str, Any]] = {
 # Members of classes; of a class that is not here, all that have a docstring.
 MEMBERS = {
     "ow.Fused": "lower explain check bisect reference with_toggles unfused traces clear_cache",
-    "ow.Program": "target kernels source graph verify check bisect reference compile bounds explain",
+    "ow.Program": "target kernels source graph verify check bisect reference compile save export bounds explain",
     "Kernel": "name source flat opcodes toggles sass ptx resources registers shared_bytes spill_bytes "
     "insert replace remove raw_kernel check profile reference",
     "RawKernel": "lower check explain",

@@ -58,8 +58,7 @@ class Fused(LikeGiven):
         functools.update_wrapper(self, fn, updated=())
         self.given = fn  # it may hold an object; the traced function takes arguments alone
         fn = self.__wrapped__ = self.__opweave_function__ = unbound(fn)
-        self.options = options
-        self.static = static
+        self.options, self.static = options, static
         self.signature = Signature(fn, static)
         self._preparing = Preparing(fn, self.signature, options, check)
         self._calls = self.prepared_calls = self._preparing.calls
@@ -210,7 +209,8 @@ class Fused(LikeGiven):
             ToggleError: an unknown target, or a toggle that cannot hold there.
         """
         call = self.signature.bind(args, kwargs)
-        return Program(self, self._preparing.found_on(call, target))
+        found = self._preparing.found_on(call, target)
+        return Program(self, found, given=self.signature.given(call))
 
     @takes_arrays
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:

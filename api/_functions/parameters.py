@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opweave._functions.layout import Layout
+from opweave._functions.layout import Call, Layout
+from opweave._saved.given import GivenArguments
 from opweave.compiler.captures.assumptions import Assumptions
 from opweave.compiler.captures.binding import function_behind, renew_signature
 from opweave.compiler.tracing.calling import signature_of
@@ -58,6 +59,15 @@ class Parameters:
         if number >= rest:
             return f"{self.names[rest]}[{number - rest}]"
         return self.names[number] if number < len(kinds) else str(number)
+
+    def given(self, call: Call) -> GivenArguments:
+        """The arguments of a call, without arrays."""
+        layout = call.layout
+        same = layout.same is not None and len({*layout.same}) < len(layout.same)
+        parameters = tuple(self.parameters)
+        return GivenArguments(
+            self.name, parameters, layout.parameters, layout.trees, call.types, same
+        )
 
     def in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Argument values in the order of the parameters; of ``*args`` a tuple.

@@ -49,7 +49,7 @@ def _copied_back(
         return {}
     arrays = [call.values[place] for place in ready.arrays]
     try:
-        Writes(ready.prepared.graph, arrays).check(arrays)
+        Writes.of(ready.prepared.graph, arrays).check(arrays)
     except Unwritten as why:
         raise ByNumPy(f"{why}, of arrays that are copied to a GPU") from None
     given = {}

@@ -21,7 +21,8 @@ from opweave.opcodes.errors import ArgumentError, EditError
 from opweave.opcodes.structural import Placed, Structural
 from opweave.runtime.binaries import disassembly as inspect
 from opweave.runtime.binaries import nvrtc
-from opweave.runtime.binaries.build import Binary, build_kernel
+from opweave.runtime.binaries.binary import Binary
+from opweave.runtime.binaries.build import build_kernel
 from opweave.templates import TEMPLATES
 
 if TYPE_CHECKING:

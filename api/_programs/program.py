@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from opweave._html.shown import Shown
 from opweave._interchange.functions import gives_arrays, takes_arrays
 from opweave._programs.interface import Arguments, FusedLike
 from opweave._programs.kernel_view import KernelView
+from opweave._programs.own_sources import with_source
 from opweave._programs.report import Report, bound_of, output_names, run_judged
 from opweave._programs.valued import checked
+from opweave._saved.given import GivenArguments
 from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.ir.reference import run_reference
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered, finish
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.schedule import Schedule
@@ -37,9 +39,14 @@ CHECKING = {"simt": VerifyExecutor, "ptx": PtxExecutor}
 class Program(Shown, by="_programs.pieces:program"):
     """What ``lower`` returns: kernels for one target, for one guard and shape class."""
 
-    def __init__(self, fused: FusedLike, found: Specialised, lowered: Lowered | None = None):
+    def __init__(
+        self, fused: FusedLike, found: Specialised, lowered: Lowered | None = None,
+        given: GivenArguments | None = None,
+    ):  # fmt: skip
+        """``given``: the arguments that it was lowered for, which a saved program takes."""
         self.fused: Any = fused
         self.found = found
+        self.given = given
         self.variant = found.variant
         self.lowered = found.lowered if lowered is None else lowered
 
@@ -153,7 +160,7 @@ class Program(Shown, by="_programs.pieces:program"):
 
     def edited(self, lowered: Lowered) -> Program:
         """The same guard and shape class with other kernels."""
-        return Program(self.fused, self.found, lowered)
+        return Program(self.fused, self.found, lowered, self.given)
 
     @gives_arrays
     def reference(self, *args: Any, **kwargs: Any) -> Any:
@@ -215,31 +222,50 @@ class Program(Shown, by="_programs.pieces:program"):
         """
         program = self
         if source is not None:
-            if type(source) is not str or type(kernel) is not int:
-                raise ArgumentError(
-                    f"compile: expected a source as text and the number of a kernel, found "
-                    f"{type(source).__name__} and {shown(kernel)}"
-                )
-            sources = list(self.lowered.sources)
-            if not 0 <= kernel < len(sources):
-                raise ArgumentError(f"kernel={kernel}: the program has {len(sources)} kernels")
-            name = self.lowered.kernels[kernel].name
-            if self.lowered.kernels[kernel].by_numpy:
-                raise ArgumentError(
-                    f"kernel={kernel}: {name} is computed by a library or by NumPy: no source runs"
-                )
-            if name not in tokens_of(source):
-                raise ArgumentError(
-                    f'the source defines no extern "C" kernel called {name}: keep the name and '
-                    "the parameters of the kernel that it stands in for"
-                )
-            _check_launch(source, self.lowered.kernels[kernel])
-            sources[kernel] = source
-            program = self.edited(replace(self.lowered, sources=tuple(sources)))
+            program = self.edited(with_source(self.lowered, source, kernel))
         for view in program.kernels:
             if not view.data.by_numpy:
                 view.binary  # noqa: B018  (building is the point)
         return program
+
+    @folded
+    def save(self, folder: str | PathLike[str], *others: Program) -> Path:
+        """Write a folder with sources, binaries and the plan of a call, see ``ow.load_program``.
+
+        It takes arguments of the shapes and types that the program was lowered for.  What the
+        function reads from outside keeps its value.
+
+        Args:
+            folder: a new one.
+            others: programs of the same function and arguments for other targets.
+
+        Raises:
+            SavedError: the program calls NumPy's library between kernels, has arguments that are
+                not in C order, or something else that cannot be saved; names it.
+            FileError: the folder is there already, or cannot be written.
+        """
+        from opweave._saved.saving import save
+
+        return save(folder, (self, *others))
+
+    @folded
+    def export(self, file: str | PathLike[str]) -> tuple[Path, ...]:
+        """Write one file that needs no opweave: CUDA C++ with a launcher, or Python with CuPy.
+
+        Args:
+            file: a new one, whose name ends in .cu (a header for C is written beside it) or .py.
+
+        Returns:
+            What was written.
+
+        Raises:
+            SavedError: the program is for the host, has a product that a library computes, or
+                does something else that a list of launches cannot; names it.
+            FileError: the file is there already, or cannot be written.
+        """
+        from opweave._saved.exporting import export
+
+        return export(self, file)
 
     @takes_arrays
     def explain(self, *args: Any, **kwargs: Any) -> Any:
@@ -254,30 +280,3 @@ class Program(Shown, by="_programs.pieces:program"):
         structure = with_placed(self.lowered.structure, placed)
         made = finish(schedule, self.found.extents, self.found.spans, device, overrides, structure)
         return self.edited(made)
-
-
-# Toggles that the launch is made from, besides the source.
-OF_LAUNCH = frozenset(
-    """BLOCK VECTOR CHUNKS TILE THREADS_PER_ROW ROWS_PER_BLOCK PARTS BLOCK_M BLOCK_N THREAD_M
-    THREAD_N USE_64BIT_INDEX""".split()
-)
-
-
-def _check_launch(source: str, kernel: Kernel) -> None:
-    """Refuse a source whose #defines ask for another launch than the kernel gets.
-
-    Raises:
-        ArgumentError: names the toggle and how to change it.
-    """
-    for name, text in re.findall(r"^#define[ \t]+(\w+)[ \t]+(-?\d+)\b", source, re.MULTILINE):
-        value = kernel.toggles.get(name, int(text))
-        if name in OF_LAUNCH and value != int(text):
-            raise ArgumentError(
-                f"the source defines {name} as {text}, but the kernel is launched for {value}: "
-                f"change it with with_toggles({name}={text})"
-            )
-
-
-def tokens_of(source: str) -> set[str]:
-    """The identifiers of a source."""
-    return set(re.findall(r"[A-Za-z_]\w*", source))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from opweave._saved.inlining import inlined
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Extents, Value, extent_of
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Param
+from opweave.compiler.kernels.param import Param
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.steps import workspace
-from opweave.templates import TEMPLATES
 
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([\w.]+)"[^\n]*\n', re.MULTILINE)
 # What our kernels are compiled with, as far as CuPy lets anyone say so: it adds -ftz=true itself.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=true", "--prec-sqrt=true")
 NOTE = """{title}
@@ -78,27 +76,6 @@ def standalone(kernel: Kernel, source: str, graph: FunctionGraph, extents: Exten
     title = f"{kernel.title[0]}; {kernel.title[1]}"
     object.__setattr__(made, "__doc__", NOTE.format(title=title, launcher=launcher))
     return made
-
-
-def inlined(source: str) -> str:
-    """A source with our headers in the place of their includes, each once.
-
-    >>> "#include" in inlined('#include "opweave.cuh"\\n')
-    False
-    """
-    seen: set[str] = set()
-
-    def included(match: re.Match[str]) -> str:
-        name = match[1]
-        if not (TEMPLATES / name).is_file():
-            return match[0]
-        if name in seen:
-            return ""
-        seen.add(name)
-        text = (TEMPLATES / name).read_text().replace("#pragma once\n", "")
-        return f"// ---- {name}\n{INCLUDE.sub(included, text)}"
-
-    return INCLUDE.sub(included, source)
 
 
 def _launcher(

@@ -17,6 +17,7 @@ examples:
   opweave sanitize kernel.cu --kernel sum --grid 4 --block 256 --arg "f32[1024]=random"
   opweave profile app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target H200
   opweave view app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4
+  opweave export app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --cu tonemap.cu
   opweave ops sum
   opweave cache prune --older-than 30d
   opweave demo --out demo
@@ -75,6 +76,13 @@ examples:
 
 Writes one HTML file that needs no network and no server.  Counters and a roofline are in it where
 NVRTC and nvdisasm are installed and the target is a GPU: nothing is measured.
+"""
+EXPORT = """\
+examples:
+  opweave export app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --cu tonemap.cu
+  opweave export app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --python tonemap_gpu.py
+
+--cu writes kernels, a launcher and a header for C; --python a module that needs CuPy alone
 """
 OPS = """\
 examples:
@@ -201,6 +209,11 @@ COMMANDS = (
             "switch, counters", "viewing:view",
             (*FUNCTION, _value("--out", "FILE", "the page (default: FUNCTION.html)")),
             ARGUMENTS + "\n" + VIEW),
+    Command("export", "write a function as one file that needs no opweave: CUDA C++ or Python",
+            "exporting:export",
+            (*FUNCTION, _value("--cu", "FILE.cu", "CUDA C++ with a launcher; FILE.h beside it"),
+             _value("--python", "FILE.py", "a module that launches the kernels by CuPy")),
+            ARGUMENTS + "\n" + EXPORT),
     Command("ops", "list all operators, or print the op-codes and dtypes of one",
             "operators:ops", (_value("name", "NAME", "of an operator, such as hypot", nargs="?"),
                               JSON), OPS),

@@ -14,8 +14,8 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Value
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Param
 from opweave.compiler.kernels.library import LibraryKernel
+from opweave.compiler.kernels.param import Param
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Walk
 from opweave.compiler.toggles.facts import Facts

@@ -10,8 +10,9 @@ from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.values import extent_of
 from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import OperandLoad, Param
+from opweave.compiler.kernels.kernel_parts import OperandLoad
 from opweave.compiler.kernels.layout import MatrixAddress, matrix_address
+from opweave.compiler.kernels.param import Param
 from opweave.compiler.kernels.walks import MatrixWalk, Stride, Walk, walk_matrices
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.toggles.facts import Facts

@@ -13,8 +13,9 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
 from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Line, Param
+from opweave.compiler.kernels.kernel_parts import Line
 from opweave.compiler.kernels.layout import Access, MatrixAddress, matrix_address
+from opweave.compiler.kernels.param import Param
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Stride, Walk, walk_matrices
 from opweave.compiler.toggles.facts import Facts, ProductFacts

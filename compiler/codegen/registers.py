@@ -9,7 +9,7 @@ from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.ir.expr import Expr, expr_key
 from opweave.compiler.ir.literals import c_literal
 from opweave.compiler.ir.values import Operand, Scalar
-from opweave.compiler.kernels.kernel_parts import Param
+from opweave.compiler.kernels.param import Param
 
 
 class Registers(GroupFacts):

@@ -8,8 +8,9 @@ from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.tables import TableReads
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.values import TURNS, Scalar, Value
-from opweave.compiler.kernels.kernel_parts import Carried, Param
+from opweave.compiler.kernels.kernel_parts import Carried
 from opweave.compiler.kernels.layout import Access
+from opweave.compiler.kernels.param import Param
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Stride
 from opweave.compiler.scheduling.memory import written_over

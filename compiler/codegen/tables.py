@@ -17,8 +17,9 @@ from opweave.compiler.codegen.short_numbers import Range, ranges
 from opweave.compiler.codegen.vectorised import keeps_before
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Symbol, Value
-from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, Param
+from opweave.compiler.kernels.kernel_parts import Line, OperandLoad
 from opweave.compiler.kernels.layout import Access, Places
+from opweave.compiler.kernels.param import Param
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Stride
 from opweave.opcodes.cached import cached_property

@@ -18,11 +18,11 @@ from opweave.compiler.kernels.kernel_parts import (
     Line,
     OperandLoad,
     OperandStore,
-    Param,
     Pass,
     Product,
     Reduction,
 )
+from opweave.compiler.kernels.param import Param
 from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import LaunchError

@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from opweave.compiler.ir.values import Extent, Where
 from opweave.compiler.kernels.addressed import Addressed, Factor, TypedOperand
 from opweave.compiler.kernels.layout import Access, Places
+from opweave.compiler.kernels.param import Param as Param  # in pickles of earlier versions
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
 from opweave.opcodes.tokens import rename, tokens
-
-
-@dataclass(frozen=True)
-class Param:
-    """One kernel parameter.
-
-    Attributes:
-        kind: "input", "output", "scalar", "extent", "stride", "partials" or "counter".
-        name: its name in the source.
-        ctype: its C type.
-        source: what the launch binds: a value id, a Scalar, extent factors, or a Stride.
-    """
-
-    kind: str
-    name: str
-    ctype: str
-    source: Any = None
-    comment: str = ""
-
-    @property
-    def declaration(self) -> str:
-        const = "const " if self.kind in ("scalar", "extent", "stride") else ""
-        return f"{const}{self.ctype} {self.name}"
 
 
 @dataclass(frozen=True)

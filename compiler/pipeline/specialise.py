@@ -27,7 +27,7 @@ from opweave.compiler.scheduling.vectors import as_sums, column_products
 from opweave.compiler.scheduling.verify import verify_graph
 from opweave.compiler.toggles.declared import choices_of
 from opweave.compiler.traced.lengths import MOST_NODES, Limits
-from opweave.compiler.tracing.arguments import ArrayType, Static, Trace
+from opweave.compiler.tracing.arguments import ArrayType, Static, Trace, static_key
 from opweave.compiler.tracing.trace import Describe, Rebuild, trace
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, RecompileError
@@ -92,19 +92,6 @@ def symbol_extents(types: Sequence[Any]) -> dict[str, int]:
     """Extents by symbol name, numbered through the dimensions of all array arguments."""
     shapes = [e for t in types if isinstance(t, ArrayType) for e in t.shape]
     return {f"n{number}": extent for number, extent in enumerate(shapes)}
-
-
-def static_key(value: Any) -> Any:
-    """A key that tells apart values which compare equal: 1, 1.0 and True; 0.0 and -0.0."""
-    if isinstance(value, float):
-        return type(value), float(value).hex()
-    if isinstance(value, complex):
-        return type(value), (value.real.hex(), value.imag.hex())
-    if isinstance(value, tuple | frozenset):
-        return type(value), tuple(map(static_key, value))
-    if isinstance(value, slice):  # which has no hash before Python 3.12
-        return slice, tuple(map(static_key, (value.start, value.stop, value.step)))
-    return type(value), value
 
 
 def guard_key(types: Sequence[Any]) -> tuple[Any, ...]:

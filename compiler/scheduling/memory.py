@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from opweave.compiler.ir.values import Extents, Value, count
-from opweave.compiler.scheduling.schedule import Group, Schedule
+
+if TYPE_CHECKING:
+    from opweave.compiler.scheduling.schedule import Group, Schedule
 
 # A temporary begins at a multiple of so many bytes: enough for a cache line of a CPU, for a memory
 # transaction of a GPU, and what a GPU's allocator gives.

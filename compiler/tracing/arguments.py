@@ -45,6 +45,19 @@ class Static:
 Argument = ArrayType | Static | Any
 
 
+def static_key(value: Any) -> Any:
+    """A key that tells apart values which compare equal: 1, 1.0 and True; 0.0 and -0.0."""
+    if isinstance(value, float):
+        return type(value), float(value).hex()
+    if isinstance(value, complex):
+        return type(value), (value.real.hex(), value.imag.hex())
+    if isinstance(value, tuple | frozenset):
+        return type(value), tuple(map(static_key, value))
+    if isinstance(value, slice):  # which has no hash before Python 3.12
+        return slice, tuple(map(static_key, (value.start, value.stop, value.step)))
+    return type(value), value
+
+
 @dataclass(frozen=True)
 class Trace:
     """A traced function.

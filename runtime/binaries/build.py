@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.structural_texts import texts_of
 from opweave.opcodes.errors import CompileError
 from opweave.runtime.binaries import hostcc, nvrtc
+from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key_of
 from opweave.runtime.binaries.canonical import Canonical, canonical
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
@@ -30,20 +31,6 @@ KINDS = {True: "so", False: "cubin"}  # kinds of binaries; True: by the host's c
 # Modules that change what a compiler gets, or makes, of a source.
 REWRITING = ("clang_ir.py", "headers.py", "ordinary.py", "precompiled.py")
 HOST_INCLUDE = (TEMPLATES / "host", TEMPLATES)
-
-
-@dataclass(frozen=True)
-class Binary:
-    """A compiled kernel: ``kind`` is "cubin" or "so", ``origin`` is "compiled", "disk".
-
-    Kernels that are the same but for names have one binary, each with its own source.
-    """
-
-    key: str
-    kind: str
-    payload: bytes
-    source: str
-    origin: str
 
 
 @cache

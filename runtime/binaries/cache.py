@@ -15,7 +15,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import time
 import warnings
 from collections.abc import Iterator
@@ -30,8 +29,10 @@ from opweave.runtime.binaries.entry import (
     CachedEntry,
     check_owned,
     listed,
+    paths_in,
     read_file,
     read_manifest,
+    remove_tree,
 )
 from opweave.runtime.process import locks
 
@@ -107,7 +108,7 @@ class DiskCache:
         except OSError as error:
             self._give_up(f"{error}")
         finally:  # Ctrl-C leaves nothing behind either
-            shutil.rmtree(made, ignore_errors=True)
+            remove_tree(made)
 
     def claim(self, key: str) -> AbstractContextManager[bool]:
         """Hold a key while its entry is made; gives True if another process had it till now."""
@@ -195,24 +196,24 @@ class DiskCache:
         if not os.path.lexists(self.root) or not self._check_root():
             return []
         with suppress(OSError):
-            found = [p for p in self.root.iterdir() if SHELF.fullmatch(p.name)]
+            found = [p for p in paths_in(self.root) if SHELF.fullmatch(p.name)]
             return sorted(p for p in found if p.is_dir() and not p.is_symlink())
         return []
 
     def _folders(self) -> list[Path]:
         """The places of all entries, broken ones too."""
-        found = (p for shelf in self._shelves() for p in shelf.iterdir())
+        found = (p for shelf in self._shelves() for p in paths_in(shelf))
         return sorted(p for p in found if KEY.fullmatch(p.name) and p.parent.name == p.name[:2])
 
     def _sweep(self) -> None:
         """Remove what a process left half written."""
         if not os.path.lexists(self.root) or not self._check_root():
             return
-        for left in self.root.glob(".tmp-*"):
+        for left in paths_in(self.root):
             with suppress(OSError):
                 old = time.time() - left.lstat().st_mtime > STALE_SECONDS
                 if old and UNFINISHED.fullmatch(left.name):
-                    shutil.rmtree(left, ignore_errors=True)
+                    remove_tree(left)
 
     def _folder(self, key: str) -> Path:
         return self.root / key[:2] / key
@@ -254,7 +255,7 @@ class DiskCache:
                 os.rename(path, gone)
         finally:  # also after Ctrl-C
             if gone.is_dir() and not gone.is_symlink():
-                shutil.rmtree(gone, ignore_errors=True)
+                remove_tree(gone)
             with suppress(OSError):
                 gone.unlink()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -102,6 +103,19 @@ def read_file(path: Path) -> bytes:
         if not stat.S_ISREG(about.st_mode) or about.st_size > most:
             raise OSError(f"{path} is no file of at most {most} bytes")
         return file.read(most)
+
+
+def paths_in(folder: Path) -> list[Path]:
+    """What lies in a folder; nothing where that cannot be read."""
+    with suppress(OSError):
+        return [*folder.iterdir()]
+    return []
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder, as far as that can be: Python's own way may raise what it is to ignore."""
+    with suppress(OSError):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_owned(path: Path) -> None:

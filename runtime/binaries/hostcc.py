@@ -18,6 +18,7 @@ from opweave.runtime.binaries.compilers import communicate
 from opweave.runtime.binaries.folders import temporary_folder, zig_cache
 from opweave.runtime.binaries.precompiled import INSTANTIATED, Headers
 from opweave.runtime.process.environment import for_compilers
+from opweave.runtime.process.processor import cpu_features as cpu_features
 
 # No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
 STRICT = ("-ffp-contract=off",)
@@ -138,19 +139,6 @@ def host_compiler() -> HostCompiler:
 def _fingerprint(path: str) -> str:
     found = os.stat(os.path.realpath(path))
     return f"{os.path.realpath(path)} {found.st_size} {found.st_mtime_ns}"
-
-
-@cache
-def cpu_features() -> str:
-    """What ``-march=native`` depends on: the flags of the first processor."""
-    try:
-        with open("/proc/cpuinfo") as file:
-            for line in file:
-                if line.startswith(("flags", "Features")):
-                    return " ".join(sorted(line.split(":", 1)[1].split()))
-    except OSError:
-        pass
-    return " ".join(os.uname())
 
 
 @cache

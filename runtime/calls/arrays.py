@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.structure import Identity
-from opweave.compiler.pipeline.specialise import static_key
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import is_array, is_cupy
-from opweave.compiler.tracing.arguments import ArrayType, Static
+from opweave.compiler.tracing.arguments import ArrayType, Static, static_key
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import AlignmentError, ArgumentError, DTypeError, SubclassError
 

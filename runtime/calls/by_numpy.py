@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from opweave.compiler.kernels.handwritten import HandwrittenKernel
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.library import LibraryKernel
 from opweave.opcodes.dtypes import HALVES
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.library import called
+
+if TYPE_CHECKING:
+    from opweave.compiler.kernels.handwritten import HandwrittenKernel
+    from opweave.compiler.kernels.kernel import Kernel
+    from opweave.compiler.kernels.library import LibraryKernel
 
 # (arrays, numbers) -> the results are written
 Compute = Callable[[Any, Sequence[Any]], None]
@@ -29,10 +30,13 @@ def by_numpy(
 
     ``taken``: which of the numbers the kernel has.
     """
-    if isinstance(kernel, LibraryKernel):
+    if kernel.template == "library":
+        from opweave.runtime.calls.library import called  # no saved program needs it
+
+        kernel = cast("LibraryKernel", kernel)
         return called(kernel, layouts, [_taking(*each) for each in operands], taken)
-    if isinstance(kernel, HandwrittenKernel):
-        compute = _meaning(kernel, layouts)
+    if kernel.template == "handwritten":
+        compute = _meaning(cast("HandwrittenKernel", kernel), layouts)
     else:
         compute = product(kernel, layouts, _multiply)
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opweave.compiler.ir.values import Extents
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.scheduling.memory import MemoryPlan
-from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.calls.by_numpy import Compute, Operand
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.steps import Launch
 from opweave.runtime.process.locks import Once
+
+if TYPE_CHECKING:
+    from opweave.compiler.kernels.kernel import Kernel
+    from opweave.compiler.scheduling.memory import MemoryPlan
+    from opweave.compiler.scheduling.schedule import Schedule
 
 
 class Start(Protocol):

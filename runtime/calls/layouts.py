@@ -4,16 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value, extent_of
 from opweave.compiler.ir.views import View
-from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.operators.products import indices
 from opweave.opcodes.operators.products import viewed as with_axes
+
+if TYPE_CHECKING:
+    from opweave.compiler.scheduling.schedule import Schedule
+
+
+class ViewRecipe(NamedTuple):
+    """How an array becomes a view of it, for the extents of one call.
+
+    Attributes:
+        shape_of_base: the shape in which the array is read; None for its own.
+        picked: a slice for each axis of that.
+        axes: of what is picked the axes of the view, None for a new one.
+        shape: of the view.
+    """
+
+    shape_of_base: tuple[int, ...] | None
+    picked: tuple[slice, ...]
+    axes: tuple[int | None, ...]
+    shape: tuple[int, ...]
+
+    def of(self, array: Any) -> Any:
+        """The view of an array."""
+        if self.shape_of_base is not None:
+            array = array.reshape(self.shape_of_base)
+        made = with_axes(array[self.picked] if self.picked else array, self.axes)
+        # a slice of a new axis takes all of it, or nothing
+        return made if made.shape == self.shape else made[tuple(map(slice, self.shape))]
 
 
 class Layouts:
@@ -70,23 +96,26 @@ class Layouts:
         elements = sum(evaluate(s, self.extents) * by for s, by in starts if s is not None)
         return int(elements) * view.base.dtype.itemsize
 
-    def viewed(self, array: Any, value_id: int) -> Any:
-        """An array as the view that a value is of it."""
+    def recipe(self, value_id: int) -> ViewRecipe | None:
+        """How the array behind a value becomes the value; None where it is the array."""
         view = self.graph.views.get(value_id)
         if view is None:
-            return array
+            return None
         picked = tuple(
             slice(None)
             if start is None
             else indices(evaluate(start, self.extents), step, extent_of(length, self.extents))
             for start, step, length in zip(view.starts, view.steps, view.lengths, strict=True)
         )
-        if view.shape_of_base != view.base.shape:
-            array = array.reshape(tuple(extent_of(e, self.extents) for e in view.shape_of_base))
-        made = with_axes(array[picked] if picked else array, view.axes)
+        is_own = view.shape_of_base == view.base.shape
+        base = None if is_own else tuple(extent_of(e, self.extents) for e in view.shape_of_base)
         shape = tuple(extent_of(e, self.extents) for e in view.shape)
-        # a slice of a new axis takes all of it, or nothing
-        return made if made.shape == shape else made[tuple(map(slice, shape))]
+        return ViewRecipe(base, picked, view.axes, shape)
+
+    def viewed(self, array: Any, value_id: int) -> Any:
+        """An array as the view that a value is of it."""
+        recipe = self.recipe(value_id)
+        return array if recipe is None else recipe.of(array)
 
     def shape_of(self, value: Value) -> tuple[tuple[int, ...], DType]:
         """Shape and dtype of a value for the extents of this call."""

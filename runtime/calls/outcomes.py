@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.ir.expr import evaluate
+from opweave.compiler.ir.expr import Expr, evaluate
 from opweave.compiler.ir.graph import FunctionGraph, reduced_axes
 from opweave.compiler.ir.values import Scalar, count
 from opweave.opcodes.errors import BoundsError, ShapeError
@@ -30,15 +30,27 @@ def check_nonempty(graph: FunctionGraph, extents: Mapping[str, int]) -> None:
             )
 
 
-def fault(graph: FunctionGraph, word: int, env: Mapping[str, Any]) -> BoundsError:
+# By the number of a node that notes indices: the elements of its axis, and the user's line.
+Indexed = Mapping[int, tuple[Expr, str]]
+
+
+def indexed(graph: FunctionGraph) -> Indexed:
+    """What the nodes of a graph note, where an index has no element."""
+    found = {}
+    for number, node in enumerate(graph.nodes):
+        if node.operator.notes_faults:
+            size = node.operands[1]
+            assert isinstance(size, Scalar)
+            found[number] = size.expr, f" ({node.where})" if node.where.file else ""
+    return found
+
+
+def fault(nodes: Indexed, word: int, env: Mapping[str, Any]) -> BoundsError:
     """The error of an index that has no element, from what ``index_of`` in common.cuh noted."""
-    node = graph.nodes[(word >> 48) - 1]
+    size, at = nodes[(word >> 48) - 1]
     low = word & ((1 << 48) - 1)
     index = low - (1 << 48) if low >> 47 else low
-    size = node.operands[1]
-    assert isinstance(size, Scalar)
-    count = evaluate(size.expr, env)
-    at = f" ({node.where})" if node.where.file else ""
+    count = evaluate(size, env)
     return BoundsError(f"index {index} is out of bounds for an axis of {count} elements{at}")
 
 

@@ -13,14 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opweave.compiler.ir.values import Extents, Scalar, Value, extent_of, product
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Param
-from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
-from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.cached import cached_property
 from opweave.runtime.calls.by_numpy import Compute, Operand
 from opweave.runtime.calls.interface import Executor
@@ -34,6 +30,12 @@ from opweave.runtime.calls.steps import (
     workspace,
 )
 from opweave.runtime.calls.writes import Store, stores_of
+
+if TYPE_CHECKING:
+    from opweave.compiler.kernels.kernel import Kernel
+    from opweave.compiler.kernels.param import Param
+    from opweave.compiler.pipeline.driver import Lowered
+    from opweave.compiler.scheduling.schedule import Schedule
 
 # Each temporary in an array of its own.
 APART = MemoryPlan({}, {}, 0, 0, ())

@@ -2,7 +2,7 @@
 
 ``Prepared`` does what needs to be done only once for exact shapes, strides and types: grids,
 extents, strides, packing formats, all in one call plan (plan.py).  A prepared call then only makes
-results, and its executor starts the plan.
+results, and its executor starts the plan (planned.py).
 """
 
 from __future__ import annotations
@@ -10,25 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opweave.compiler.ir.expr import Expr, evaluate
+from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import TURNS, Value, extent_of
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.opcodes.cached import cached_property
 from opweave.runtime.calls.building import build_all
-from opweave.runtime.calls.interface import Executor, Start
+from opweave.runtime.calls.interface import Executor
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.loops import Turns
-from opweave.runtime.calls.outcomes import check_nonempty, fault, truth
+from opweave.runtime.calls.outcomes import check_nonempty, indexed
 from opweave.runtime.calls.plan import APART, CallPlan, call_plan
-from opweave.runtime.calls.results import BOXED, TRUTH, begun, kinds_of, shared_places
+from opweave.runtime.calls.planned import PlannedCall
+from opweave.runtime.calls.results import begun, returned_of, shared_places
 from opweave.runtime.calls.steps import Launch
 from opweave.runtime.calls.writes import Writes, straight_of
 
 
-class Prepared:
-    """A call for which only pointers and scalars are missing."""
+class Prepared(PlannedCall):
+    """A call of what was lowered for which only pointers and numbers are missing."""
+
+    layouts: Layouts
 
     def __init__(
         self, lowered: Lowered, executor: Executor, extents: Mapping[str, int],
@@ -44,6 +47,7 @@ class Prepared:
         self.replay = replay
         self.constants = tuple(constants)
         self.graph: FunctionGraph = lowered.graph
+        self.name, self.indexed = lowered.graph.name, indexed(lowered.graph)
         self.schedule = lowered.schedule
         self.executor = executor
         loops = any(kernel.carried for kernel in lowered.kernels)
@@ -55,6 +59,7 @@ class Prepared:
         self.shapes = self.layouts.shapes
         self._look_at_outputs(extents)
         self.plan = self._planned(lowered, arrays, apart)
+        self.returned = returned_of(self.layouts, self.plan.outputs)
         self.needs_env = (
             loops
             or any(isinstance(o, Expr) for o in self.graph.outputs)
@@ -62,12 +67,7 @@ class Prepared:
         )
         is_single = self._is_plain and not (self.constants or self.shared)
         self.single = self.plan.only_step if is_single else None
-        self.writes = Writes(self.graph, arrays) if self.graph.written else None
-
-    @cached_property
-    def start(self) -> Start:
-        """What starts the plan; two threads may make it, and one is kept."""
-        return self.executor.start(self)
+        self.writes = Writes.of(self.graph, arrays) if self.graph.written else None
 
     def _look_at_outputs(self, extents: Mapping[str, int]) -> None:
         graph = self.graph
@@ -82,8 +82,6 @@ class Prepared:
         self._is_plain = all(
             isinstance(o, Value) and o.shape and o.id not in graph.views for o in graph.outputs
         )
-        # of outputs without dimensions
-        self.kinds = kinds_of(graph)
         # places of outputs that may be one array, of which NumPy makes a view
         self.shared = shared_places(graph)
         # arrays of the last call that was given some, and which are written straight
@@ -117,54 +115,6 @@ class Prepared:
             return None
         return self.executor.launcher(kernel, source, self.extents)
 
-    def __call__(
-        self, arrays: Sequence[Any], scalars: Mapping[str, Any], out: Mapping[int, Any] = {}
-    ) -> list[Any]:
-        """Run the kernels and return the outputs in order.
-
-        ``out`` gives arrays for some outputs, by value id; they must not overlap an input.
-        """
-        env, plan = {**self.extents, **scalars} if self.needs_env else scalars, self.plan
-        numbers = plan.numbers(env) if plan.scalars else ()
-        if self.single is not None:
-            # the quick way: from here Python starts the kernel, and what it wrote is returned
-            own = [*arrays, *plan.made(out)]
-            self.single.start(own, numbers, self.executor.address)
-            return [own[array] for array in plan.outputs]
-        every = (*arrays, *self.constants, *plan.made(out), self.new_faults())
-        self.start(every, numbers)
-        found = self.results(every, env)
-        return self._apart(found) if self.shared else found
-
-    def new_faults(self) -> Any:
-        """A word for faults; None where no kernel notes any."""
-        return self.executor.faults() if self.plan.notes_faults else None
-
-    def _apart(self, results: list[Any]) -> list[Any]:
-        """Results of which no two are the same object: a view replaces the second one."""
-        for place, first in self.shared:
-            if results[place] is results[first]:
-                results[place] = results[place][...]
-        return results
-
-    def results(self, every: Sequence[Any], env: Mapping[str, Any]) -> list[Any]:
-        """The outputs, given arguments, results and faults.
-
-        Raises:
-            BoundsError: a kernel noted an index that has no element.
-        """
-        self.check(every[self.plan.faults], env)
-        return [self._output(i, o, every, env) for i, o in enumerate(self.graph.outputs)]
-
-    def check(self, faults: Any, env: Mapping[str, Any]) -> None:
-        """Raise what kernels noted.
-
-        Raises:
-            BoundsError: an index has no element.
-        """
-        if faults is not None and (word := self.executor.noted(faults)):
-            raise fault(self.graph, word, {**self.extents, **env})
-
     def loop(self, arrays: Sequence[Any], env: Mapping[str, Any], times: int) -> list[Any]:
         """The first arguments after so many steps, in new arrays; see ``is_closed``.
 
@@ -182,14 +132,3 @@ class Prepared:
         arrays = self.plan.outputs
         are_own = len({*arrays}) == len(arrays) and min(arrays, default=0) >= self.plan.inputs
         return self._is_plain and are_own
-
-    def _output(self, index: int, output: Any, every: Sequence[Any], env: Any) -> Any:
-        array = self.plan.outputs[index]
-        if array < 0:
-            return evaluate(output, env)
-        found = self.layouts.viewed(every[array], output.id)
-        if output.shape:
-            return found
-        kind = self.kinds[index]
-        found = self.executor.result(found, kind is BOXED)
-        return truth(found) if kind is TRUTH else found

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from opweave.runtime.calls.loops import Turns
-from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.planned import PlannedCall
 
 
 class StepwiseStart:
     """Starts the steps of a call plan one after the other."""
 
-    def __init__(self, prepared: Prepared):
+    def __init__(self, prepared: PlannedCall):
         self.plan, self.executor = prepared.plan, prepared.executor
         nbytes = self.plan.memory.nbytes
         self._arena = self.executor.arena(nbytes) if nbytes else None

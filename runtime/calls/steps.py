@@ -6,16 +6,39 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.values import Extents, Scalar
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes import dtypes
 from opweave.runtime.calls.by_numpy import Compute
+
+if TYPE_CHECKING:
+    from opweave.compiler.kernels.kernel import Kernel
+    from opweave.compiler.kernels.param import Param
+
+
+class Launchable(Protocol):
+    """What a launch asks of a kernel."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def template(self) -> str: ...
+    @property
+    def params(self) -> Sequence[Param]: ...
+    @property
+    def toggles(self) -> Mapping[str, int]: ...
+    @property
+    def block(self) -> tuple[int, int, int]: ...
+    def grid(self, extents: Extents) -> tuple[int, int, int]: ...
+    def work(self, extents: Extents) -> int: ...
+    def dynamic_bytes(self, extents: Extents) -> int: ...
+    def zeroed(self, extents: Extents) -> tuple[tuple[int, int], ...]: ...
+
 
 # (packed arguments, the arrays behind their pointers) -> started
 Launch = Callable[[Any, Sequence[Any]], None]
@@ -78,7 +101,7 @@ class Step:
         self.launch(self.pack(*slots), passed)
 
 
-def packer(kernel: Kernel, formats: Sequence[str]) -> Callable[..., bytes]:
+def packer(kernel: Launchable, formats: Sequence[str]) -> Callable[..., bytes]:
     """Slots as bytes, eight each, as C takes them."""
     return struct.Struct("<" + "".join(formats)).pack
 
@@ -119,7 +142,7 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
     return 16 * parts * rows * kernel.partial_results, 4 * counters
 
 
-def number_types(kernel: Kernel) -> list[Any]:
+def number_types(kernel: Launchable) -> list[Any]:
     """The type of NumPy's in which CuPy passes each parameter on; None for pointers."""
     registers = {d.register: d.numpy.type for d in dtypes.ALL if d.register == d.storage}
     index = np.int64 if kernel.toggles.get("USE_64BIT_INDEX") else np.int32

@@ -17,14 +17,13 @@ import numpy as np
 from opweave.compiler.ir.graph import FunctionGraph, Written
 from opweave.compiler.ir.parts import Index, Part, key_of
 from opweave.compiler.ir.values import Value
-from opweave.compiler.scheduling.schedule import Schedule
-from opweave.compiler.scheduling.writes import writes_of
 from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.errors import BoundsError
 from opweave.runtime.calls.arrays import assigned, overlap, overlaps_itself, pointer
 
 if TYPE_CHECKING:
-    from opweave.runtime.calls.prepared import Prepared
+    from opweave.compiler.scheduling.schedule import Schedule
+    from opweave.runtime.calls.planned import PlannedCall
 
 # So many steps are taken to find out whether two layouts have an element in common.
 MOST_WORK = 1000
@@ -54,12 +53,18 @@ class Writes:
         places: of these arguments among all.
     """
 
-    def __init__(self, graph: FunctionGraph, arrays: Sequence[Any]):
-        """``arrays``: like those of the calls."""
-        self.names = tuple(item.name for item in graph.inputs)
-        self.places = tuple(dict.fromkeys(write.place for write in graph.written))
-        self._folded = any(overlaps_itself(arrays[place]) for place in self.places)
+    def __init__(self, names: Sequence[str], places: Sequence[int], folded: bool = False):
+        """``names`` of all arguments; ``folded``: elements of one that is written share memory."""
+        self.names, self.places = tuple(names), tuple(dict.fromkeys(places))
+        self._folded = folded
         self._apart: list[int] = []  # where the arrays of the last call began
+
+    @classmethod
+    def of(cls, graph: FunctionGraph, arrays: Sequence[Any]) -> Writes:
+        """Those of a graph; ``arrays`` are like those of the calls."""
+        places = [write.place for write in graph.written]
+        folded = any(overlaps_itself(arrays[place]) for place in {*places})
+        return cls([item.name for item in graph.inputs], places, folded)
 
     def check(self, arrays: Sequence[Any]) -> None:
         """Check that kernels may write to the arguments.
@@ -93,6 +98,8 @@ def straight_of(schedule: Schedule, arrays: Sequence[Any]) -> tuple[tuple[int, i
 
     All numbers of a call are computed before the first kernel: an error of theirs writes nothing.
     """
+    from opweave.compiler.scheduling.writes import writes_of  # no saved program needs it
+
     return tuple(
         (value.id, write.place)
         for write in writes_of(schedule)
@@ -141,7 +148,7 @@ def store(
 
 
 def written(
-    prepared: Prepared, arrays: Sequence[Any], env: Mapping[str, Any], count: int | None = None
+    prepared: PlannedCall, arrays: Sequence[Any], env: Mapping[str, Any], count: int | None = None
 ) -> list[Any]:
     """Run a call, and let its arguments hold what they do afterwards; returns all outputs.
 

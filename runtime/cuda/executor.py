@@ -22,11 +22,12 @@ from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError
-from opweave.runtime.binaries.build import Binary, build_kernel
+from opweave.runtime.binaries.binary import Binary
+from opweave.runtime.binaries.build import build_kernel
 from opweave.runtime.calls.arrays import assigned, pointer
 from opweave.runtime.calls.by_numpy import Compute, Operand
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.steps import Launch, number_types
+from opweave.runtime.calls.steps import Launch, Launchable, number_types
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
 from opweave.runtime.cuda.products import LibraryProducts
 from opweave.runtime.cuda.starting import starter
@@ -175,11 +176,12 @@ class CudaExecutor:
         return build_kernel(kernel, source, fast=self.fast, cached=self.cached)
 
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
-        binary = self.build(kernel, source)
-        function = self._function(binary, kernel.name)
+        return self.launched(kernel, self.build(kernel, source), extents)
+
+    def launched(self, kernel: Launchable, binary: Binary, extents: Extents) -> Launch:
+        function, grid = self._function(binary, kernel.name), kernel.grid(extents)
         device, state = self.cupy.cuda.Device(self.index), self.state
         start = starter(kernel, function, extents, device, self.cupy.cuda)
-        grid = kernel.grid(extents)
         what = f"{kernel.name}: launch of {grid} blocks of {prod(kernel.block)} threads"
 
         def launch(args: tuple[Any, ...], arrays: Sequence[Any]) -> None:
@@ -197,7 +199,7 @@ class CudaExecutor:
     ) -> Compute:
         return self.products.computed(kernel, layouts, operands)
 
-    def packer(self, kernel: Kernel, formats: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
+    def packer(self, kernel: Launchable, formats: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
         """Arguments as CuPy takes them: its own arrays for pointers, NumPy's numbers."""
         types = number_types(kernel)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.planned import PlannedCall
 from opweave.runtime.process import locks
 
 # Keys that are counted towards a capture.
@@ -23,7 +23,7 @@ class Graphs:
         lock: held while one is found and launched: by one thread at a time.
     """
 
-    def __init__(self, prepared: Prepared, most: int, due: int = 1, what: str = ""):
+    def __init__(self, prepared: PlannedCall, most: int, due: int = 1, what: str = ""):
         """
         Args:
             most: so many are kept; the one that was used least recently makes room.
@@ -31,7 +31,7 @@ class Graphs:
             what: follows the name of the call in messages.
         """
         self.executor: Any = prepared.executor
-        self.name = f"the CUDA graph of {prepared.graph.name}{what}"
+        self.name = f"the CUDA graph of {prepared.name}{what}"
         self.lock = locks.lock()
         self._most, self._due = most, due
         self._seen: OrderedDict[Any, int] = OrderedDict()

@@ -33,7 +33,7 @@ class DeviceReplay:
         self._run(self._capture, arrays)
 
     def _run(self, work: Any, *args: Any) -> Any:
-        name = self.prepared.graph.name
+        name = self.prepared.name
         return self.executor.state.run(partial(work, *args), f"the CUDA graph of {name}")
 
     def _capture(self, arrays: Sequence[Any]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.ir.values import Extents
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.calls.steps import Launchable
 
 # Dynamic shared memory that a kernel has without asking, and the attribute to ask for more:
 # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the CUDA driver API.
@@ -17,7 +17,7 @@ PLAIN_SHARED, MOST_DYNAMIC_SHARED = 48 * 1024, 8
 
 
 def starter(
-    kernel: Kernel, function: Any, extents: Extents, device: Any, cuda: Any
+    kernel: Launchable, function: Any, extents: Extents, device: Any, cuda: Any
 ) -> Callable[[tuple[Any, ...]], None]:
     """A function of the packed arguments that starts a kernel on the current stream.
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.loops import Arrays, Turns
-from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.planned import PlannedCall
 from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.cuda.graphs import Graphs, captured, is_captured, stream_key
 
@@ -59,10 +59,11 @@ class DeviceStart(StepwiseStart):
     streams never share one.
     """
 
-    def __init__(self, prepared: Prepared):
+    def __init__(self, prepared: PlannedCall):
         super().__init__(prepared)
         executor: Any = prepared.executor
-        self.prepared, self.cuda = prepared, executor.cupy.cuda
+        self.prepared: Any = prepared  # one that loops has shapes, too
+        self.cuda = executor.cupy.cuda
         self._for_capture = executor.workspaces.for_capture
         launches = [step for step in self.plan.steps if step.launch is not None]
         is_one = len(launches) < 2 or self.plan.notes_faults  # each call's faults are its own
@@ -151,4 +152,4 @@ class DeviceStart(StepwiseStart):
     def _is_large(self) -> bool:
         shapes = (self.prepared.shapes[value] for value, _ in self.plan.makes)
         nbytes = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
-        return nbytes + self.plan.memory.nbytes > MOST_BYTES
+        return bool(nbytes + self.plan.memory.nbytes > MOST_BYTES)

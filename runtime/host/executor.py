@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave.compiler.ir.values import Extents
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.scheduling.memory import MemoryPlan
-from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.dtypes import DType
-from opweave.runtime.binaries.build import Binary, build_kernel, common_source
+from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.calls.arrays import held_at, pointer
 from opweave.runtime.calls.by_numpy import by_numpy
 from opweave.runtime.calls.interface import Start
 from opweave.runtime.calls.outcomes import array_scalar
 from opweave.runtime.calls.plan import each_apart, planned
-from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.planned import PlannedCall
 from opweave.runtime.calls.starts import StepwiseStart
-from opweave.runtime.calls.steps import Launch, packer
+from opweave.runtime.calls.steps import Launch, Launchable, packer
 from opweave.runtime.host.copies import copy
 from opweave.runtime.host.launcher import HostLaunch, runtime_library
 from opweave.runtime.host.pool import allocator
 from opweave.runtime.host.starts import NativeStart
 from opweave.runtime.process.locks import Once
+
+if TYPE_CHECKING:
+    from opweave.compiler.kernels.kernel import Kernel
+    from opweave.compiler.scheduling.schedule import Schedule
 
 
 class HostExecutor:
@@ -52,7 +54,7 @@ class HostExecutor:
     def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
         return (planned if held_at() else each_apart)(kernels, schedule, extents)
 
-    def start(self, prepared: Prepared) -> Start:
+    def start(self, prepared: PlannedCall) -> Start:
         return NativeStart(prepared) if held_at() else StepwiseStart(prepared)
 
     def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
@@ -67,16 +69,24 @@ class HostExecutor:
     def build(self, kernel: Kernel, source: str) -> Binary:
         if self.cached:
             return self._build(kernel, source)
+        from opweave.runtime.binaries.build import common_source
+
         key = common_source(kernel, source, self.mode)
         if key not in self._built:  # else it was built together with others
             self._built[key] = self._build(kernel, source)
         return self._built[key]
 
     def _build(self, kernel: Kernel, source: str) -> Binary:
+        from opweave.runtime.binaries.build import build_kernel  # no saved program needs it
+
         return build_kernel(kernel, source, fast=self.fast, mode=self.mode, cached=self.cached)
 
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
-        return HostLaunch.of(kernel, self.build(kernel, source), extents)
+        return self.launched(kernel, self.build(kernel, source), extents)
+
+    def launched(self, kernel: Launchable, binary: Binary, extents: Extents) -> Launch:
+        """The same of a binary."""
+        return HostLaunch.of(kernel, binary, extents)
 
     packer, address = staticmethod(packer), staticmethod(pointer)
 

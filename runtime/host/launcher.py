@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from opweave.compiler.ir.values import Extents
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.runtime.binaries.build import Binary, builder
+from opweave.runtime.binaries.binary import Binary
+from opweave.runtime.calls.steps import Launchable
 from opweave.runtime.process.locks import Once
 from opweave.runtime.process.share import forked, threads
 from opweave.templates import TEMPLATES
@@ -62,11 +62,26 @@ def set_threads(asked: int) -> None:
 FOR_LAUNCHES = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
 
 
+RUNTIME = TEMPLATES / "host" / "runtime.cpp"
+_given: list[bytes] = []
+
+
+def runtime_binary() -> bytes:
+    """The scheduler and thread pool, compiled for this machine."""
+    from opweave.runtime.binaries.build import builder  # no saved program needs it
+
+    return builder().build_plain(RUNTIME.read_text()).payload
+
+
+def give_runtime(payload: bytes) -> None:
+    """Have a binary of the same source used, unless one is loaded already."""
+    _given.append(payload)
+
+
 @Once
 def runtime_library() -> ctypes.CDLL:
     """The scheduler and thread pool of templates/host/runtime.cpp."""
-    source = (TEMPLATES / "host" / "runtime.cpp").read_text()
-    library = load_library(builder().build_plain(source).payload)
+    library = load_library(_given[0] if _given else runtime_binary())
     library.ow_python.argtypes = [ctypes.c_void_p] * len(FOR_LAUNCHES)
     library.ow_python.restype = None
     library.ow_python(
@@ -130,7 +145,7 @@ class HostLaunch:
         self._start, self._address = runner(), ctypes.addressof(run)
 
     @classmethod
-    def of(cls, kernel: Kernel, binary: Binary, extents: Extents) -> HostLaunch:
+    def of(cls, kernel: Launchable, binary: Binary, extents: Extents) -> HostLaunch:
         """The launch of a compiled kernel, over its grid."""
         blocks = _blocks_of(binary)
         grid = kernel.grid(extents)

@@ -17,7 +17,7 @@ from typing import Any
 
 from opweave.runtime.calls.by_numpy import Compute
 from opweave.runtime.calls.loops import Turns
-from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.planned import PlannedCall
 from opweave.runtime.calls.steps import Step
 from opweave.runtime.host.blas import native_product
 from opweave.runtime.host.native import NativeSteps, Turn
@@ -36,11 +36,13 @@ class NativeStart:
     of several threads at once never share one.
     """
 
-    def __init__(self, prepared: Prepared):
+    def __init__(self, prepared: PlannedCall):
         self.plan = prepared.plan
         nbytes = self.plan.memory.nbytes
         self._memory = prepared.executor.arena(nbytes) if nbytes else None
-        steps = (native_product(step, prepared.layouts) for step in self.plan.steps)
+        steps: Iterable[Step] = self.plan.steps
+        if (layouts := prepared.layouts) is not None:
+            steps = (native_product(step, layouts) for step in steps)
         self._parts = tuple(self._joined(steps))
         alone = self._parts[0] if len(self._parts) == 1 else None
         self.whole = alone if isinstance(alone, NativeSteps) else None

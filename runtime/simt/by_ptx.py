@@ -12,7 +12,7 @@ import numpy as np
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.runtime.binaries import nvrtc
-from opweave.runtime.binaries.build import Binary
+from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.binaries.cache import digest
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.ptx.counters import LaunchCounts

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.runtime.binaries.build import Binary, builder
+from opweave.runtime.binaries.binary import Binary
+from opweave.runtime.binaries.build import builder
 from opweave.runtime.binaries.debuginfo import DebugInfo, Variable
 from opweave.runtime.host.launcher import load_library, loaded
 from opweave.runtime.process.locks import Once

@@ -14,7 +14,7 @@ from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
-from opweave.runtime.binaries.build import Binary
+from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.plan import each_apart
 from opweave.runtime.calls.starts import StepwiseStart

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes.errors import LaunchError, OutOfMemoryError
-from opweave.runtime.binaries.build import Binary
+from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.host.launcher import loaded, runtime_library
 from opweave.runtime.process import locks
 from opweave.runtime.simt.guarded import Guarded, guard

@@ -7,7 +7,6 @@ import pytest
 
 import opweave as ow
 import opweave.runtime.binaries.build as build
-import opweave.runtime.host.launcher as launcher
 from opweave.runtime.binaries.cache import DiskCache
 from opweave.runtime.binaries.canonical import FUNCTION, NAME, Canonical, canonical
 from opweave.runtime.binaries.ordinary import (
@@ -139,8 +138,7 @@ def test_twelve_unrolled_steps_of_logistic_regression_need_five_binaries_at_most
 @pytest.mark.usefixtures("loops_of_python")
 def test_a_program_compiles_each_kind_of_kernel_once(tmp_path, monkeypatch):
     made = build.BinaryBuilder(DiskCache(tmp_path, 1 << 30))
-    for module in (build, launcher):
-        monkeypatch.setattr(module, "builder", lambda: made)
+    monkeypatch.setattr(build, "builder", lambda: made)
     graph = ow.fuse(train)
     arguments = np.zeros(10, np.float32), X, Y, np.float32(0.1)
     first = graph(*arguments)

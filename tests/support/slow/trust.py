@@ -4,6 +4,9 @@ from tests.support.tiers import Slow, away, diagonal, every, some
 
 # fmt: off
 TABLE: dict[str, dict[str, Slow]] = {
+    "test_cache_faults.py": {
+        "test_a_call_that_fails_is_a_miss_and_never_an_error": diagonal("name", "error"),
+    },
     "test_aliases.py": {
         "test_an_argument_may_be_its_own_out": diagonal("name", "kind"),
         "test_views_of_one_memory_give_the_bits_of_copies": every(2),

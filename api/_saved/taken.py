@@ -1,0 +1,100 @@
+"""What an exported program takes: arguments by their names in C, and what C cannot take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from opweave._saved.given import GivenArguments
+from opweave._saved.launches import ExportedArgument
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.pipeline.specialise import Variant
+from opweave.compiler.tracing.arguments import ArrayType, Static
+from opweave.opcodes.errors import SavedError
+
+# Bytes of arrays that are written into a file: the text is three times as long.
+MOST_CONSTANTS = 1 << 20
+# Functions that C's and CUDA's headers declare, beside those that our fragments call.
+DECLARED = frozenset(
+    """abs acosh asinh atanh clock close copysign cospi cyl_bessel_i0 cyl_bessel_i1 div erfcinv
+    erfcx erfinv exit exp10 fdim fdivide fma free frexp gamma hypot ilogb index j0 j1 jn labs ldexp
+    lgamma llrint logb malloc memcpy memset modf nan nearbyint nextafter norm norm3d norm4d normcdf
+    normcdfinv open pipe printf rand random rcbrt read remainder remquo rhypot rint rnorm rnorm3d
+    rnorm4d round rsqrt scalb scalbn select signal signbit sincos sinpi sleep tgamma time trunc
+    truncate wait write y0 y1 yn""".split()
+)
+# What launchers themselves call their variables.
+OWN = frozenset("arena cupy freed numpy status stream".split())
+
+
+def name_of(function: str) -> str:
+    """The name of a launcher: the function's, unless C knows another by it."""
+    return f"{function}_" if function in DECLARED else function
+
+
+def own_names(names: Iterable[str]) -> dict[str, str]:
+    """Arguments that are named as a variable of the launcher, by the names that they get."""
+    return {name: f"{name}_" for name in names if name in OWN}
+
+
+def arguments_of(
+    given: GivenArguments, inputs: Iterator[Any], names: Iterator[str], writes: set[int]
+) -> Iterator[ExportedArgument]:
+    """The arguments by their names in C."""
+    place = 0
+    for where, _, leaves in given.leaves():
+        for name, kind in leaves:
+            if isinstance(kind, ArrayType):
+                item = next(inputs)
+                if isinstance(where, str):
+                    name = own_names([item.name]).get(item.name, item.name)
+                    yield ExportedArgument(name, kind.dtype, kind.shape, "", place in writes)
+                place += 1
+            elif not isinstance(kind, Static):
+                number = next(names)
+                if isinstance(where, str):
+                    number = own_names([number]).get(number, number)
+                    yield ExportedArgument(number, None, (), _kind_of(given.name, name, kind))
+
+
+def _kind_of(function: str, name: str, value: Any) -> str:
+    """The type of a number, in Python's words."""
+    if type(value) in (int, float):
+        return type(value).__name__
+    raise SavedError(
+        f"{function}: argument {name}: a number of type {type(value).__name__} cannot be exported:"
+        " expected int or float"
+    )
+
+
+def with_known(expr: Expr, known: Mapping[str, Expr]) -> Expr:
+    """An expression with numbers in the place of some arguments."""
+    if expr.op == "argument":
+        return known.get(expr.args[0], expr)
+    if expr.op in ("literal", "extent"):
+        return expr
+    return Expr(expr.op, tuple(with_known(arg, known) for arg in expr.args))
+
+
+def check_numbers(variant: Variant, name: str) -> None:
+    scalars = set(variant.trace.graph.scalars)
+    asked = sorted(scalars & variant.static.keys())
+    asked += [
+        repr(condition)
+        for condition, _ in variant.graph.conditions
+        if any(leaf.op == "argument" for leaf in condition.leaves())
+    ]
+    if asked:
+        raise SavedError(
+            f"{name} looks at the value of a number ({', '.join(asked)}), and other numbers make "
+            "another program: name it in static_argnames"
+        )
+
+
+def check_bytes(name: str, constants: Sequence[Any]) -> None:
+    total = sum(int(array.nbytes) for array in constants)
+    if total > MOST_CONSTANTS:
+        raise SavedError(
+            f"{name} has {total} bytes of arrays in it: expected at most {MOST_CONSTANTS}; pass "
+            "them as arguments"
+        )

@@ -1,0 +1,114 @@
+"""A call plan that is ready to run: of arguments it makes what the caller gets.
+
+``Prepared`` makes one of what was lowered; a program that was saved has one as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opweave.compiler.ir.expr import evaluate
+from opweave.opcodes.cached import cached_property
+from opweave.runtime.calls.interface import Executor, Start
+from opweave.runtime.calls.layouts import Layouts
+from opweave.runtime.calls.outcomes import Indexed, fault, truth
+from opweave.runtime.calls.plan import CallPlan
+from opweave.runtime.calls.results import BOXED, TRUTH, Returned
+from opweave.runtime.calls.steps import Step
+from opweave.runtime.calls.writes import Writes
+
+
+class PlannedCall:
+    """A call for which only pointers and numbers are missing.
+
+    Attributes:
+        name: of the function.
+        plan, executor: what is started, and by whom.
+        constants: arrays behind those of the arguments.
+        extents: by name.
+        returned: what becomes of each output.
+        shared: places of outputs that may be one array, of which NumPy makes a view.
+        indexed: what kernels note.
+        needs_env: numbers follow from extents, or from others.
+        single: the only step, where its arrays are arguments and results as they are.
+        replay: calls that come again may become a CUDA graph, see runtime/cuda/graphs.py.
+        writes: the arguments that it writes to, if there are any.
+        layouts: of the values; None where nobody asks for them again.
+    """
+
+    name: str
+    plan: CallPlan
+    executor: Executor
+    constants: tuple[Any, ...]
+    extents: Mapping[str, int]
+    returned: tuple[Returned, ...]
+    shared: tuple[tuple[int, int], ...]
+    indexed: Indexed
+    needs_env: bool
+    single: Step | None = None
+    replay: bool = False
+    layouts: Layouts | None = None
+    writes: Writes | None = None
+
+    @cached_property
+    def start(self) -> Start:
+        """What starts the plan; two threads may make it, and one is kept."""
+        return self.executor.start(self)
+
+    def __call__(
+        self, arrays: Sequence[Any], scalars: Mapping[str, Any], out: Mapping[int, Any] = {}
+    ) -> list[Any]:
+        """Run the kernels and return the outputs in order.
+
+        ``out`` gives arrays for some outputs, by value id; they must not overlap an input.
+        """
+        env, plan = {**self.extents, **scalars} if self.needs_env else scalars, self.plan
+        numbers = plan.numbers(env) if plan.scalars else ()
+        if self.single is not None:
+            # the quick way: from here Python starts the kernel, and what it wrote is returned
+            own = [*arrays, *plan.made(out)]
+            self.single.start(own, numbers, self.executor.address)
+            return [own[array] for array in plan.outputs]
+        every = (*arrays, *self.constants, *plan.made(out), self.new_faults())
+        self.start(every, numbers)
+        found = self.results(every, env)
+        return self._apart(found) if self.shared else found
+
+    def new_faults(self) -> Any:
+        """A word for faults; None where no kernel notes any."""
+        return self.executor.faults() if self.plan.notes_faults else None
+
+    def _apart(self, results: list[Any]) -> list[Any]:
+        """Results of which no two are the same object: a view replaces the second one."""
+        for place, first in self.shared:
+            if results[place] is results[first]:
+                results[place] = results[place][...]
+        return results
+
+    def results(self, every: Sequence[Any], env: Mapping[str, Any]) -> list[Any]:
+        """The outputs, given arguments, results and faults.
+
+        Raises:
+            BoundsError: a kernel noted an index that has no element.
+        """
+        self.check(every[self.plan.faults], env)
+        return [self._result(each, every, env) for each in self.returned]
+
+    def check(self, faults: Any, env: Mapping[str, Any]) -> None:
+        """Raise what kernels noted.
+
+        Raises:
+            BoundsError: an index has no element.
+        """
+        if faults is not None and (word := self.executor.noted(faults)):
+            raise fault(self.indexed, word, {**self.extents, **env})
+
+    def _result(self, made: Returned, every: Sequence[Any], env: Mapping[str, Any]) -> Any:
+        if made.number is not None:
+            return evaluate(made.number, env)
+        found = every[made.array] if made.view is None else made.view.of(every[made.array])
+        if made.is_array:
+            return found
+        found = self.executor.result(found, made.kind == BOXED)
+        return truth(found) if made.kind == TRUTH else found
