@@ -5,7 +5,11 @@
 #include "hints.cuh"
 #define OW_UNROLL
 #define OW_WINS(x, y, LOSES) (y LOSES##= x || x != x)
+#if defined(__x86_64__) && !defined(OW_VERIFY)
+#define OW_BYTE(x) ((int)(x))  // of what an int has not it is -2**31, by a vector's instruction, too
+#else
 #define OW_BYTE(x) ((int64)(x))
+#endif
 #define OW_COUNT_BITS(x) __builtin_popcountll(x)
 #define OW_UNROLL_CHANNELS _Pragma("GCC unroll 4")  // so that the loop over pixels vectorises
 #define OW_EACH_BETWEEN(l, begin, end, N) for (int l = begin; l < end; ++l)

@@ -173,3 +173,19 @@ def test_sums_wrap_around(target):
     assert int(run(lambda x: x.sum(), [x], target)) == 2**31  # widened, as by NumPy
     with np.errstate(all="ignore"):
         assert int(run(lambda y: y.sum(), [y], target)) == int(y.sum())
+
+
+BEYOND = [
+    0.0, -0.5, 127.9, 128.0, -129.0, 255.9, 256.0, -300.0, 2.0**31 - 128, 2.0**31, 2.0**31 + 256,
+    -(2.0**31) - 256, 2.0**33 + 512, -(2.0**40), 1e18, 1e30, -1e30, np.inf, -np.inf, np.nan,
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8], ids=["uint8", "int8"])
+def test_bytes_of_floats_are_numpys_in_and_beyond_their_range(dtype):
+    x = np.array(BEYOND * 7, np.float32)  # whole vectors, and what is left of one
+
+    with np.errstate(all="ignore"):
+        expected = x.astype(dtype)
+    np.testing.assert_array_equal(ow.fuse(lambda x: x.astype(dtype))(x), expected)
