@@ -21,7 +21,7 @@ TOO_LARGE = "left out: the page would be too large"
 
 
 @dataclass(frozen=True)
-class Choice:
+class SwitchValue:
     """A value of a toggle: ``view`` shows the source with it, or ``reason`` says why none does."""
 
     value: int
@@ -36,7 +36,7 @@ class Switch:
     name: str
     meaning: str
     chosen: int
-    choices: tuple[Choice, ...]
+    choices: tuple[SwitchValue, ...]
 
     @property
     def is_flag(self) -> bool:
@@ -138,12 +138,12 @@ def views_of(
 
 def _choice(
     views: Views, flip: Flip, before: Sequence[MarkedLine], after: list[MarkedLine] | str
-) -> Choice:
+) -> SwitchValue:
     if isinstance(after, str):
-        return Choice(flip.value, reason=after)
+        return SwitchValue(flip.value, reason=after)
     rows, count = _changed(before, after)
     view = views.add(rows, f"{flip.name}={flip.value}: {count} lines are others, or count now")
-    return Choice(flip.value, view, "" if view else TOO_LARGE)
+    return SwitchValue(flip.value, view, "" if view else TOO_LARGE)
 
 
 def _changed(

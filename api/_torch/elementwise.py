@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave._torch.rows import DEFAULT, FLOATS, WHOLE, Asked, Row, is_whole
+from opweave._torch.rows import DEFAULT, FLOATS, WHOLE, AtenCall, AtenRow, is_whole
 from opweave.opcodes import OPERATORS
 
 SQRT_HALF = 0.7071067811865476
@@ -103,19 +103,19 @@ def softplus(x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
     return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta)
 
 
-def may_be_zero(asked: Asked) -> bool:
+def may_be_zero(asked: AtenCall) -> bool:
     """Integers over a tensor, or 0: torch raises an error for 0, and a kernel has none."""
     x, y = asked.args[:2]
     return is_whole(x) and is_whole(y) and (hasattr(y, "dtype") or y == 0)
 
 
-def may_be_negative(asked: Asked) -> bool:
+def may_be_negative(asked: AtenCall) -> bool:
     """Integers to a power of a tensor, or a negative number, which torch refuses."""
     x, y = asked.args[:2]
     return is_whole(x) and is_whole(y) and (hasattr(y, "dtype") or y < 0)
 
 
-def is_wide_quotient(asked: Asked) -> bool:
+def is_wide_quotient(asked: AtenCall) -> bool:
     return asked.kwargs.get("rounding_mode") is not None and may_be_zero(asked)
 
 
@@ -151,29 +151,29 @@ TWO: dict[str, tuple[Any, tuple[str, ...]]] = {
     "logical_xor": (np.logical_xor, PLAIN),
 }  # fmt: skip
 OTHERS = {
-    "aten.atan2.default": Row(np.arctan2, FLOATS),
-    "aten.div.Tensor": Row(np.divide, FLOATS),
-    "aten.div.Scalar": Row(np.divide, FLOATS),
-    "aten.div.Tensor_mode": Row(rounded_quotient, DEFAULT, left=is_wide_quotient),
-    "aten.div.Scalar_mode": Row(rounded_quotient, DEFAULT, left=is_wide_quotient),
-    "aten.fmod.Tensor": Row(np.fmod, DEFAULT, left=may_be_zero),
-    "aten.fmod.Scalar": Row(np.fmod, DEFAULT, left=may_be_zero),
-    "aten.remainder.Tensor": Row(np.remainder, DEFAULT, left=may_be_zero),
-    "aten.remainder.Scalar": Row(np.remainder, DEFAULT, left=may_be_zero),
-    "aten.pow.Tensor_Scalar": Row(np.power, WHOLE, left=may_be_negative),
-    "aten.pow.Tensor_Tensor": Row(np.power, WHOLE, left=may_be_negative),
-    "aten.pow.Scalar": Row(np.power, WHOLE, left=may_be_negative),
-    "aten.clamp.default": Row(clamped, DEFAULT),
-    "aten.clamp.Tensor": Row(clamped, DEFAULT),
-    "aten.clamp_min.default": Row(np.maximum, DEFAULT),
-    "aten.clamp_max.default": Row(np.minimum, DEFAULT),
-    "aten.where.self": Row(np.where, DEFAULT, first=1),
+    "aten.atan2.default": AtenRow(np.arctan2, FLOATS),
+    "aten.div.Tensor": AtenRow(np.divide, FLOATS),
+    "aten.div.Scalar": AtenRow(np.divide, FLOATS),
+    "aten.div.Tensor_mode": AtenRow(rounded_quotient, DEFAULT, left=is_wide_quotient),
+    "aten.div.Scalar_mode": AtenRow(rounded_quotient, DEFAULT, left=is_wide_quotient),
+    "aten.fmod.Tensor": AtenRow(np.fmod, DEFAULT, left=may_be_zero),
+    "aten.fmod.Scalar": AtenRow(np.fmod, DEFAULT, left=may_be_zero),
+    "aten.remainder.Tensor": AtenRow(np.remainder, DEFAULT, left=may_be_zero),
+    "aten.remainder.Scalar": AtenRow(np.remainder, DEFAULT, left=may_be_zero),
+    "aten.pow.Tensor_Scalar": AtenRow(np.power, WHOLE, left=may_be_negative),
+    "aten.pow.Tensor_Tensor": AtenRow(np.power, WHOLE, left=may_be_negative),
+    "aten.pow.Scalar": AtenRow(np.power, WHOLE, left=may_be_negative),
+    "aten.clamp.default": AtenRow(clamped, DEFAULT),
+    "aten.clamp.Tensor": AtenRow(clamped, DEFAULT),
+    "aten.clamp_min.default": AtenRow(np.maximum, DEFAULT),
+    "aten.clamp_max.default": AtenRow(np.minimum, DEFAULT),
+    "aten.where.self": AtenRow(np.where, DEFAULT, first=1),
 }
-TABLE: dict[str, Row] = {
-    **{f"aten.{name}.default": Row(f, FLOATS, last=1) for name, f in ONE_OF_FLOATS.items()},
-    **{f"aten.{name}.default": Row(f, DEFAULT, last=1) for name, f in ONE.items()},
+TABLE: dict[str, AtenRow] = {
+    **{f"aten.{name}.default": AtenRow(f, FLOATS, last=1) for name, f in ONE_OF_FLOATS.items()},
+    **{f"aten.{name}.default": AtenRow(f, DEFAULT, last=1) for name, f in ONE.items()},
     **{
-        f"aten.{name}.{overload}": Row(f, DEFAULT, last=2)
+        f"aten.{name}.{overload}": AtenRow(f, DEFAULT, last=2)
         for name, (f, overloads) in TWO.items()
         for overload in overloads
     },

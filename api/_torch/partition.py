@@ -51,7 +51,7 @@ class Likeness(NamedTuple):
         return found
 
 
-class Whole(NamedTuple):
+class WholePart(NamedTuple):
     """A prepared call.
 
     Attributes:
@@ -97,8 +97,8 @@ class Partition:
     def __init__(self, module: Any, name: str):
         self.module, self.name = module, name
         self.recipe: Recipe | None = recipe_of(module)
-        self._last: Whole | None = None
-        self._known: dict[Any, Whole] = {}
+        self._last: WholePart | None = None
+        self._known: dict[Any, WholePart] = {}
         self._fused: dict[tuple[int, ...], tuple[Fused, Arrays]] = {}
 
     def __call__(self, *given: Any) -> Any:
@@ -134,7 +134,7 @@ class Partition:
     def _whole(
         self, recipe: Recipe, fused: Fused, numbers: Sequence[int], arrays: Arrays,
         constants: Arrays,
-    ) -> Whole:  # fmt: skip
+    ) -> WholePart:  # fmt: skip
         """The call that is prepared for these tensors."""
         rows = zip(recipe.arrays, arrays, strict=True)
         like = Likeness(
@@ -150,7 +150,7 @@ class Partition:
         counted("kernels", len(ready.found.lowered.kernels))
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
-        found = self._known[like] = Whole(
+        found = self._known[like] = WholePart(
             prepared, step if takes_addresses else None, like,
             tuple(map(giving, recipe.orders)), constants,
             plan.numbers(prepared.extents) if plan.scalars else (), recipe.is_one,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from opweave._torch.rows import RESULT, Asked, Row
+from opweave._torch.rows import RESULT, AtenCall, AtenRow
 from opweave._torch.table import row_of
 
 # What says where and how a result lies, or of which type it is, which torch has worked out.
@@ -100,7 +100,7 @@ def _step(node: Any, places: dict[Any, int]) -> RecipeStep:
     return RecipeStep(places[node], row.compute, tuple(args), kwargs, dtypes)
 
 
-def computed_in(row: Row, node: Any) -> Any:
+def computed_in(row: AtenRow, node: Any) -> Any:
     """The type of NumPy's in which operands of a node are computed; None where none is asked."""
     if not row.types:
         return None
@@ -114,14 +114,14 @@ def computed_in(row: Row, node: Any) -> Any:
     return np_dtype(dtype)
 
 
-def asked_of(node: Any) -> Asked:
+def asked_of(node: Any) -> AtenCall:
     """A node as its row sees it."""
     from torch.fx.node import map_arg
 
     def value(found: Any) -> Any:
         return found.meta["val"]
 
-    return Asked(map_arg(node.args, value), map_arg(node.kwargs, value), node.meta["val"])
+    return AtenCall(map_arg(node.args, value), map_arg(node.kwargs, value), node.meta["val"])
 
 
 def _flat(values: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opweave._torch.elementwise import of_array, widened
-from opweave._torch.rows import DEFAULT, RESULT, Asked, Row, is_whole
+from opweave._torch.rows import DEFAULT, RESULT, AtenCall, AtenRow, is_whole
 from opweave.opcodes import OPERATORS
 
 SOFTMAX, LOG_SOFTMAX = OPERATORS["softmax"], OPERATORS["log_softmax"]
@@ -132,29 +132,29 @@ def added_product(bias: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1) -> A
     return found + (bias if beta == 1 else bias * beta)
 
 
-def is_of_integers(asked: Asked) -> bool:
+def is_of_integers(asked: AtenCall) -> bool:
     return is_whole(asked.args[0])
 
 
-def is_empty(asked: Asked) -> bool:
+def is_empty(asked: AtenCall) -> bool:
     """No element to reduce: torch refuses it, or has a value of its own."""
     return bool(asked.args[0].numel() == 0)
 
 
-def is_no_extreme(asked: Asked) -> bool:
+def is_no_extreme(asked: AtenCall) -> bool:
     return bool(is_empty(asked) or str(asked.args[0].dtype) == "torch.bool")
 
 
-def is_another_norm(asked: Asked) -> bool:
+def is_another_norm(asked: AtenCall) -> bool:
     order = asked.args[1] if len(asked.args) > 1 else asked.kwargs.get("ord", 2)
     return bool(order != 2)
 
 
-def is_not_over_rows(asked: Asked) -> bool:
+def is_not_over_rows(asked: AtenCall) -> bool:
     return bool(is_empty(asked) or asked.args[0].dim() == 0)
 
 
-def reads_more(asked: Asked) -> bool:
+def reads_more(asked: AtenCall) -> bool:
     """Batch norm whose other results are read, or that has no channels."""
     return bool(asked.args[0].dim() < 2 or is_empty(asked))
 
@@ -162,32 +162,32 @@ def reads_more(asked: Asked) -> bool:
 SUM, MEAN, PROD = along(np.sum), along(np.mean), along(np.prod)
 MAX, MIN, ARGMAX, ARGMIN = along(np.max), along(np.min), arg(np.argmax), arg(np.argmin)
 ANY, ALL = along(np.any), along(np.all)
-ROWS: dict[str, Row] = {
-    "sum.default": Row(SUM, RESULT, last=1),
-    "sum.dim_IntList": Row(SUM, RESULT, last=1),
-    "mean.default": Row(MEAN, RESULT, last=1, left=is_empty),
-    "mean.dim": Row(MEAN, RESULT, last=1, left=is_empty),
-    "prod.default": Row(PROD, RESULT, last=1),
-    "prod.dim_int": Row(PROD, RESULT, last=1),
-    "cumsum.default": Row(running_sum, RESULT, last=1),
-    **dict.fromkeys(("amax.default", "max.default"), Row(MAX, left=is_empty)),
-    **dict.fromkeys(("amin.default", "min.default"), Row(MIN, left=is_empty)),
-    "max.dim": Row(with_place(MAX, ARGMAX), left=is_no_extreme),
-    "min.dim": Row(with_place(MIN, ARGMIN), left=is_no_extreme),
-    "argmax.default": Row(ARGMAX, left=is_no_extreme),
-    "argmin.default": Row(ARGMIN, left=is_no_extreme),
-    **dict.fromkeys(("any.default", "any.dim", "any.dims"), Row(ANY)),
-    **dict.fromkeys(("all.default", "all.dim", "all.dims"), Row(ALL)),
-    "var.correction": Row(variance, RESULT, last=1, left=is_empty),
-    "linalg_vector_norm.default": Row(norm, RESULT, last=1, left=is_another_norm),
-    "_softmax.default": Row(softmax, RESULT, last=1, left=is_not_over_rows),
-    "_log_softmax.default": Row(log_softmax, RESULT, last=1, left=is_not_over_rows),
-    "native_layer_norm.default": Row(layer_norm, left=is_empty),
-    "native_group_norm.default": Row(group_norm, left=is_empty),
-    "_native_batch_norm_legit_no_training.default": Row(batch_norm, left=reads_more),
-    "mm.default": Row(matrix_product, DEFAULT, left=is_of_integers),
-    "bmm.default": Row(matrix_product, DEFAULT, left=is_of_integers),
-    "addmm.default": Row(added_product, DEFAULT, last=3, left=is_of_integers),
-    "baddbmm.default": Row(added_product, DEFAULT, last=3, left=is_of_integers),
+ROWS: dict[str, AtenRow] = {
+    "sum.default": AtenRow(SUM, RESULT, last=1),
+    "sum.dim_IntList": AtenRow(SUM, RESULT, last=1),
+    "mean.default": AtenRow(MEAN, RESULT, last=1, left=is_empty),
+    "mean.dim": AtenRow(MEAN, RESULT, last=1, left=is_empty),
+    "prod.default": AtenRow(PROD, RESULT, last=1),
+    "prod.dim_int": AtenRow(PROD, RESULT, last=1),
+    "cumsum.default": AtenRow(running_sum, RESULT, last=1),
+    **dict.fromkeys(("amax.default", "max.default"), AtenRow(MAX, left=is_empty)),
+    **dict.fromkeys(("amin.default", "min.default"), AtenRow(MIN, left=is_empty)),
+    "max.dim": AtenRow(with_place(MAX, ARGMAX), left=is_no_extreme),
+    "min.dim": AtenRow(with_place(MIN, ARGMIN), left=is_no_extreme),
+    "argmax.default": AtenRow(ARGMAX, left=is_no_extreme),
+    "argmin.default": AtenRow(ARGMIN, left=is_no_extreme),
+    **dict.fromkeys(("any.default", "any.dim", "any.dims"), AtenRow(ANY)),
+    **dict.fromkeys(("all.default", "all.dim", "all.dims"), AtenRow(ALL)),
+    "var.correction": AtenRow(variance, RESULT, last=1, left=is_empty),
+    "linalg_vector_norm.default": AtenRow(norm, RESULT, last=1, left=is_another_norm),
+    "_softmax.default": AtenRow(softmax, RESULT, last=1, left=is_not_over_rows),
+    "_log_softmax.default": AtenRow(log_softmax, RESULT, last=1, left=is_not_over_rows),
+    "native_layer_norm.default": AtenRow(layer_norm, left=is_empty),
+    "native_group_norm.default": AtenRow(group_norm, left=is_empty),
+    "_native_batch_norm_legit_no_training.default": AtenRow(batch_norm, left=reads_more),
+    "mm.default": AtenRow(matrix_product, DEFAULT, left=is_of_integers),
+    "bmm.default": AtenRow(matrix_product, DEFAULT, left=is_of_integers),
+    "addmm.default": AtenRow(added_product, DEFAULT, last=3, left=is_of_integers),
+    "baddbmm.default": AtenRow(added_product, DEFAULT, last=3, left=is_of_integers),
 }
-TABLE: dict[str, Row] = {f"aten.{name}": row for name, row in ROWS.items()}
+TABLE: dict[str, AtenRow] = {f"aten.{name}": row for name, row in ROWS.items()}

@@ -10,7 +10,7 @@ DEFAULT, FLOATS, WHOLE = "DEFAULT", "INT_TO_FLOAT", "BOOL_TO_LONG"
 RESULT = "RESULT"
 
 
-class Row(NamedTuple):
+class AtenRow(NamedTuple):
     """How an operator is computed.
 
     Attributes:
@@ -19,7 +19,7 @@ class Row(NamedTuple):
         types: a rule for the type of operands: a name of torch's
             ``ELEMENTWISE_TYPE_PROMOTION_KIND``, ``RESULT``, or "" for operands as they are.
         first, last: between which arguments the rule decides; others stay as they are.
-        left: whether a node is left to PyTorch, see ``Asked``.
+        left: whether a node is left to PyTorch, see ``AtenCall``.
         moves: it computes nothing, and moves or views elements.
         makes: ``compute`` gets the type of the result as ``dtype=``.
     """
@@ -28,12 +28,12 @@ class Row(NamedTuple):
     types: str = ""
     first: int = 0
     last: int | None = None
-    left: Callable[[Asked], bool] | None = None
+    left: Callable[[AtenCall], bool] | None = None
     moves: bool = False
     makes: bool = False
 
 
-class Asked(NamedTuple):
+class AtenCall(NamedTuple):
     """A node as a row sees it: arguments with fake tensors in the place of nodes."""
 
     args: tuple[Any, ...]

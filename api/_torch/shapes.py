@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave._torch.rows import DEFAULT, Asked, Row
+from opweave._torch.rows import DEFAULT, AtenCall, AtenRow
 
 # More than any extent: where torch's slices end that go on to the end.
 NO_END = 1 << 62
@@ -158,22 +158,22 @@ def piece(found: Sequence[Any], place: int) -> Any:
     return found[place]
 
 
-def shrinks(asked: Asked) -> bool:
+def shrinks(asked: AtenCall) -> bool:
     """Padding that takes elements away."""
     return any(not isinstance(n, int) or n < 0 for n in asked.args[1])
 
 
-def has_mask(asked: Asked) -> bool:
+def has_mask(asked: AtenCall) -> bool:
     """An index that says how many elements there are, or several of which NumPy moves the axes."""
     dtypes = [str(p.dtype) for p in asked.args[1] if p is not None]
     return "torch.bool" in dtypes or "torch.uint8" in dtypes
 
 
-def has_no_axis(asked: Asked) -> bool:
+def has_no_axis(asked: AtenCall) -> bool:
     return bool(asked.args[0].dim() == 0)
 
 
-def is_torchs_join(asked: Asked) -> bool:
+def is_torchs_join(asked: AtenCall) -> bool:
     """Arrays that torch joins better.
 
     In narrow rows a kernel would compute each element as one of every piece, and choose.
@@ -187,51 +187,53 @@ def is_torchs_join(asked: Asked) -> bool:
     return is_last and all(type(n) is int and n < NARROW for n in widths)
 
 
-def mixes_types(asked: Asked) -> bool:
+def mixes_types(asked: AtenCall) -> bool:
     """Arrays of several types, whose empty ones count for the type alone."""
     return any(a.dim() == 1 for a in asked.args[0]) and any(a.dim() > 1 for a in asked.args[0])
 
 
-MOVES: dict[str, Row] = {
+MOVES: dict[str, AtenRow] = {
     **dict.fromkeys(
-        ("view.default", "reshape.default", "_unsafe_view.default"), Row(reshaped, moves=True)
+        ("view.default", "reshape.default", "_unsafe_view.default"), AtenRow(reshaped, moves=True)
     ),
-    "permute.default": Row(permuted, moves=True),
-    "t.default": Row(transposed, moves=True),
-    "transpose.int": Row(transposed, moves=True),
-    "expand.default": Row(expanded, moves=True),
-    "unsqueeze.default": Row(unsqueezed, moves=True),
-    **dict.fromkeys(("squeeze.default", "squeeze.dim", "squeeze.dims"), Row(squeezed, moves=True)),
-    "slice.Tensor": Row(sliced, moves=True),
-    "select.int": Row(selected, moves=True),
-    "split_with_sizes.default": Row(split, moves=True),
-    "diagonal.default": Row(diagonal, moves=True),
-    "alias.default": Row(same, moves=True),
-    "detach.default": Row(same, moves=True),
+    "permute.default": AtenRow(permuted, moves=True),
+    "t.default": AtenRow(transposed, moves=True),
+    "transpose.int": AtenRow(transposed, moves=True),
+    "expand.default": AtenRow(expanded, moves=True),
+    "unsqueeze.default": AtenRow(unsqueezed, moves=True),
+    **dict.fromkeys(
+        ("squeeze.default", "squeeze.dim", "squeeze.dims"), AtenRow(squeezed, moves=True)
+    ),
+    "slice.Tensor": AtenRow(sliced, moves=True),
+    "select.int": AtenRow(selected, moves=True),
+    "split_with_sizes.default": AtenRow(split, moves=True),
+    "diagonal.default": AtenRow(diagonal, moves=True),
+    "alias.default": AtenRow(same, moves=True),
+    "detach.default": AtenRow(same, moves=True),
 }
-COPIES: dict[str, Row] = {
-    "clone.default": Row(same),
-    "_to_copy.default": Row(same),
-    "lift_fresh_copy.default": Row(same),
-    "copy.default": Row(copied),
-    "cat.default": Row(joined, DEFAULT, left=is_torchs_join),
-    "stack.default": Row(stacked, DEFAULT, last=1),
-    "flip.default": Row(flipped),
-    "repeat.default": Row(repeated),
-    "constant_pad_nd.default": Row(padded, left=shrinks),
-    "embedding.default": Row(embedded),
-    "index.Tensor": Row(indexed, left=has_mask),
-    "index_select.default": Row(index_selected, left=has_no_axis),
-    "gather.default": Row(gathered, left=has_no_axis),
+COPIES: dict[str, AtenRow] = {
+    "clone.default": AtenRow(same),
+    "_to_copy.default": AtenRow(same),
+    "lift_fresh_copy.default": AtenRow(same),
+    "copy.default": AtenRow(copied),
+    "cat.default": AtenRow(joined, DEFAULT, left=is_torchs_join),
+    "stack.default": AtenRow(stacked, DEFAULT, last=1),
+    "flip.default": AtenRow(flipped),
+    "repeat.default": AtenRow(repeated),
+    "constant_pad_nd.default": AtenRow(padded, left=shrinks),
+    "embedding.default": AtenRow(embedded),
+    "index.Tensor": AtenRow(indexed, left=has_mask),
+    "index_select.default": AtenRow(index_selected, left=has_no_axis),
+    "gather.default": AtenRow(gathered, left=has_no_axis),
 }
-MADE: dict[str, Row] = {
-    "full.default": Row(full, makes=True),
-    "full_like.default": Row(full_like, makes=True),
-    "scalar_tensor.default": Row(scalar, makes=True),
-    "arange.start_step": Row(counted, makes=True),
+MADE: dict[str, AtenRow] = {
+    "full.default": AtenRow(full, makes=True),
+    "full_like.default": AtenRow(full_like, makes=True),
+    "scalar_tensor.default": AtenRow(scalar, makes=True),
+    "arange.start_step": AtenRow(counted, makes=True),
 }
-TABLE: dict[str, Row] = {
+TABLE: dict[str, AtenRow] = {
     **{f"aten.{name}": row for name, row in (MOVES | COPIES | MADE).items()},
-    "prims.convert_element_type.default": Row(same, last=1),
-    "_operator.getitem": Row(piece, moves=True),
+    "prims.convert_element_type.default": AtenRow(same, last=1),
+    "_operator.getitem": AtenRow(piece, moves=True),
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from opweave._torch import elementwise, reductions, shapes
-from opweave._torch.rows import Row
+from opweave._torch.rows import AtenRow
 
 PIECE = "_operator.getitem"
-TABLE: dict[str, Row] = elementwise.TABLE | shapes.TABLE | reductions.TABLE
+TABLE: dict[str, AtenRow] = elementwise.TABLE | shapes.TABLE | reductions.TABLE
 
 
 def name_of(target: Any) -> str:
@@ -18,6 +18,6 @@ def name_of(target: Any) -> str:
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
 
 
-def row_of(node: Any) -> Row | None:
+def row_of(node: Any) -> AtenRow | None:
     """The row of a node of torch's; None where there is none."""
     return TABLE.get(name_of(node.target)) if node.op == "call_function" else None

@@ -29,7 +29,7 @@ class Shell(Protocol):
     def register_magic_function(self, function: Any, kind: str, name: str) -> None: ...
 
 
-class Asked(NamedTuple):
+class LookedAt(NamedTuple):
     """A call of a fused function that is looked at, and not made."""
 
     fused: Any
@@ -50,7 +50,7 @@ class Framed:
         return str(rendered("frame", page=self.page, title=self.title))
 
 
-def _view(asked: Asked) -> Framed:
+def _view(asked: LookedAt) -> Framed:
     fused, kwargs = asked.fused, dict(asked.kwargs)
     target = kwargs.pop("target", "sm_90a")
     bound = inspect.signature(fused.__wrapped__).bind(*asked.args, **kwargs)
@@ -66,7 +66,7 @@ def _view(asked: Asked) -> Framed:
     return Framed(page, name)
 
 
-QUESTIONS: dict[str, Callable[[Asked], Any]] = {
+QUESTIONS: dict[str, Callable[[LookedAt], Any]] = {
     "explain": lambda a: a.fused.explain(*a.args, **a.kwargs),
     "kernels": lambda a: a.fused.lower(*a.args, **a.kwargs),
     "check": lambda a: a.fused.check(*a.args, **a.kwargs),
@@ -95,7 +95,7 @@ def load_ipython_extension(shell: Shell) -> None:
     shell.register_magic_function(opweave, "line", "opweave")
 
 
-def asked_for(shell: Shell, text: str) -> Asked:
+def asked_for(shell: Shell, text: str) -> LookedAt:
     """A call by its text, with arguments as they are in the notebook.
 
     Raises:
@@ -112,4 +112,4 @@ def asked_for(shell: Shell, text: str) -> Asked:
     args, kwargs = shell.ev(ast.unparse(found))
     is_fused = hasattr(function, "explain") or hasattr(function, "fused")
     fused = getattr(function, "fused", function) if is_fused else fuse(function)
-    return Asked(fused, args, kwargs)
+    return LookedAt(fused, args, kwargs)
