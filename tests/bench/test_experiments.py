@@ -17,7 +17,7 @@ from bench.report import document as documents
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.binaries.cache import DiskCache
 from opweave.runtime.cuda import executor as cuda
-from opweave.runtime.host import launcher, loops
+from opweave.runtime.host import loops
 from tests.support.benched import recorded
 
 # What needs a GPU, and what needs programs of others.
@@ -40,7 +40,7 @@ def test_a_first_call_finds_nothing_that_is_compiled_or_loaded(tmp_path, monkeyp
     monkeypatch.setattr(cuda, "_executors", {(0, False): "with its modules"})
     with Fresh(DiskCache(tmp_path)) as renew:
         made = loops.builder()
-        assert made is launcher.builder() is not before
+        assert made is builder() is not before
         assert made.disk.root == tmp_path
         assert not cuda._executors
         renew()
