@@ -412,6 +412,18 @@ def test_a_fused_step_and_a_numpy_integer():
     np.testing.assert_array_equal(found, ow.repeat(logistic, 2)(X, 0.5))
 
 
+def test_a_step_that_names_its_columns_names_those_of_each_chunk():
+    def step(x):
+        return x * 0.5 + np.arange(x.shape[0], dtype=np.float32)
+
+    x = np.linspace(0, 1, 1000, dtype=np.float32)
+    repeated = ow.repeat(ow.fuse(step).with_toggles(CHUNKS=2, BLOCK=32), 3)
+    program = repeated.lower(x, target="sm_80")  # verify takes one step
+
+    assert "const index_t j0 = first + c" in program.source
+    np.testing.assert_array_equal(program.verify(x), step(x))
+
+
 def test_ctrl_c_stops_a_long_loop():
     code = """
 import os, signal, threading, time

@@ -288,6 +288,7 @@ CASES |= {
     "index": (lambda x, i, j: x[i, j], [array((9, 5)), *pairs([0, -5, 4, -1, 3], np.int64)], {}),
     "columns counted in chunks": (lambda x: x * np.arange(x.shape[1], dtype=x.dtype), [array((40, 36))], SMALL),
     "map in chunks": (lambda x: x * 2 + 1, [array((1030,))], SMALL),
+    "map in four chunks": (lambda x: x * 2 + 1, [array((230,))], {"CHUNKS": 4, "BLOCK": 32}),
     "map of rows in chunks": (lambda x, b: x * 2 + b, [array((3, 2100)), array((2100,))], SMALL),
     "pixels in chunks": (grade, [array((40, 50, 3))], SMALL),
     "pixels of rows in chunks": (grade, [array((2, 2500, 3))[:, :2100]], SMALL),

@@ -22,6 +22,15 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "Every thread of a column has its result, so any of them may store it.",
     ),
     (
+        r"map_batches\.cu\.j2:\d+: .*\(\(CHUNKS \+ 1\) \* BLOCK \+ 1\) \* VECTOR <=",
+        "Chunks further from the end are loaded as those at it are, with a guard each.",
+    ),
+    (
+        r"map_chunks\.cu\.j2:\d+: swap .*: `const index_t j0 = first \+ c \* \(BLOCK \* VECTOR\);`",
+        "Of a map that repeats no step a GPU's threads take batches; tests/api/test_repeat.py has "
+        "the columns of one that does, chunk by chunk.",
+    ),
+    (
         r"PARTS \* ACROSS \+ COLUMNS",
         "A place has 16 bytes, so numbers of fewer are far enough apart with these.",
     ),
