@@ -31,6 +31,10 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "the columns of one that does, chunk by chunk.",
     ),
     (
+        r"column_macros\.cu\.j2:\d+: swap / and \*: `const index_t share = \(rows \+ PARTS - 1\)",
+        "One part has all rows, and the others none: slower, and right.",
+    ),
+    (
         r"PARTS \* ACROSS \+ COLUMNS",
         "A place has 16 bytes, so numbers of fewer are far enough apart with these.",
     ),
