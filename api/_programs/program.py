@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,11 +30,10 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.structural import Placed, with_placed
 from opweave.runtime.host.executor import HostExecutor
-from opweave.runtime.simt.by_ptx import PtxExecutor
 from opweave.runtime.simt.executors import VerifyExecutor
 
-# What runs without a GPU the kernels that are lowered for one.
-CHECKING = {"simt": VerifyExecutor, "ptx": PtxExecutor}
+# What runs without a GPU the kernels that are lowered for one: modules, which few programs need.
+CHECKING = {"simt": "executors:VerifyExecutor", "ptx": "by_ptx:PtxExecutor"}
 
 
 class Program(Shown, by="_programs.pieces:program"):
@@ -116,7 +116,9 @@ class Program(Shown, by="_programs.pieces:program"):
             raise ArgumentError(
                 f"executor={shown(executor)}: expected {' or '.join(map(repr, CHECKING))}"
             )
-        return CHECKING[executor](schedule, self.fused.options.fast)
+        module, _, name = CHECKING[executor].partition(":")
+        kind = getattr(import_module(f"opweave.runtime.simt.{module}"), name)
+        return kind(schedule, self.fused.options.fast)
 
     def executor(self, call: Arguments) -> Any:
         """What runs the kernels for these arguments."""

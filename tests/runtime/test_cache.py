@@ -271,6 +271,20 @@ def test_import_does_no_work():
     assert ran.stdout.strip() == "[]"
 
 
+def test_a_function_that_is_fused_loads_nothing_that_only_checks_need():
+    program = (
+        "import sys, opweave as ow\n"
+        "ow.fuse(abs)\n"
+        "checks = 'opweave.runtime.isa', 'opweave.runtime.ptx', 'opweave.runtime.sass'\n"
+        "print([m for m in sys.modules if m.startswith(checks)])\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert ran.stdout.strip() == "[]"
+
+
 @pytest.mark.host
 def test_the_builder_rebuilds_what_does_not_verify(tmp_path):
     disk = DiskCache(tmp_path / "cache")
