@@ -14,8 +14,8 @@ from opweave._saved.launches import (
     LaunchSlot,
     MemoryPlace,
 )
-from opweave.compiler.ir.expr import INFIX, Expr
-from opweave.opcodes.errors import SavedError
+from opweave._saved.number_syntax import NumberSyntax
+from opweave.compiler.ir.expr import Expr
 
 # Elements in C's own words, for people who include the header.
 PLAIN = {
@@ -36,7 +36,6 @@ REGISTERS = {
 NUMBERS = {"float": "double", "int": "long long"}
 # Shared memory that a kernel has without asking.
 PLAIN_SHARED = 48 << 10
-OPERATORS = ("add", "sub", "mul", "truediv", "neg")
 
 
 class CudaFile(NamedTuple):
@@ -170,7 +169,7 @@ def _slot(slot: LaunchSlot, space: str) -> str:
         return _pointer(slot.value, slot, space)
     ctype = REGISTERS[slot.ctype]
     if isinstance(slot.value, Expr):
-        return f"({ctype})({number(slot.value)})"
+        return f"({ctype})({NUMBERS_IN_C.text(slot.value)})"
     return f"({ctype}){_literal(slot.value)}"
 
 
@@ -206,24 +205,12 @@ def _literal(value: bool | int | float) -> str:
     return f"({value!r})" if str(value).startswith("-") else repr(value)
 
 
-def number(expr: Expr) -> str:
-    """A number of a call in C, which computes it as Python does.
-
-    Raises:
-        SavedError: C would compute another one.
-    """
-    if expr.op == "literal" and type(expr.args[0]) in (bool, int, float):
-        return _literal(expr.args[0])
-    if expr.op == "argument":
-        return str(expr.args[0])
-    if expr.op in ("real", "imag"):  # no number of an argument is complex
-        return number(expr.args[0]) if expr.op == "real" else "0.0"
-    if expr.op in OPERATORS:
-        sides = [f"({number(arg)})" if arg.op in INFIX else number(arg) for arg in expr.args]
-        if expr.op == "neg":
-            return f"-({sides[0]})"
-        left = f"(double){sides[0]}" if expr.op == "truediv" else sides[0]
-        return f"{left} {INFIX[expr.op]} {sides[1]}"
-    raise SavedError(
-        f"the number {expr!r} is Python's to compute: pass it as an argument of its own"
-    )
+# What C computes as Python does.
+NUMBERS_IN_C = NumberSyntax(
+    _literal,
+    {
+        "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "truediv": "(double){} / {}",
+        "neg": "-{}",
+    },
+    "is Python's to compute: pass it as an argument of its own",
+)  # fmt: skip

@@ -13,6 +13,7 @@ from opweave._saved.launches import (
     LaunchSlot,
     MemoryPlace,
 )
+from opweave._saved.number_syntax import NumberSyntax
 from opweave.compiler.ir.expr import INFIX, Expr
 from opweave.opcodes.errors import SavedError
 
@@ -24,7 +25,6 @@ TYPES = {
     "int8": "int8", "int16": "int16", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32",
     "uint64": "uint64",
 }  # fmt: skip
-UNARY = {"neg": "-", "pos": "+", "invert": "~"}
 PLAIN_SHARED = 48 << 10
 
 
@@ -127,7 +127,11 @@ def _slot(slot: LaunchSlot) -> str:
         place = slot.value
         is_whole = not place.offset and place.name != ARENA
         return place.name if is_whole else f"numpy.uint64({place.name}.data.ptr + {place.offset})"
-    value = number(slot.value) if isinstance(slot.value, Expr) else _literal(slot.value)
+    value = (
+        NUMBERS_IN_PYTHON.text(slot.value)
+        if isinstance(slot.value, Expr)
+        else _literal(slot.value)
+    )
     return f"numpy.{TYPES[slot.ctype]}({value})"
 
 
@@ -135,21 +139,9 @@ def _literal(value: object) -> str:
     return f"float({str(value)!r})" if str(value) in ("inf", "-inf", "nan") else repr(value)
 
 
-def number(expr: Expr) -> str:
-    """A number of a call in Python.
-
-    Raises:
-        SavedError: it is more than arithmetic.
-    """
-    if expr.op == "literal" and type(expr.args[0]) in (bool, int, float):
-        return _literal(expr.args[0])
-    if expr.op == "argument":
-        return str(expr.args[0])
-    if expr.op in ("real", "imag"):  # no number of an argument is complex
-        return number(expr.args[0]) if expr.op == "real" else "0.0"
-    if expr.op in INFIX or expr.op in UNARY:
-        sides = [f"({number(arg)})" if arg.op in INFIX else number(arg) for arg in expr.args]
-        if expr.op in UNARY:
-            return f"{UNARY[expr.op]}({sides[0]})"
-        return f"{sides[0]} {INFIX[expr.op]} {sides[1]}"
-    raise SavedError(f"the number {expr!r} is more than arithmetic: pass it as an argument")
+NUMBERS_IN_PYTHON = NumberSyntax(
+    _literal,
+    {op: f"{{}} {sign} {{}}" for op, sign in INFIX.items()}
+    | {"neg": "-{}", "pos": "+{}", "invert": "~{}"},
+    "is more than arithmetic: pass it as an argument",
+)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 
 from opweave._torch.partition import Partition, counted
@@ -45,13 +46,7 @@ def compiled(module: Any, inputs: Sequence[Any]) -> Any:
     """A graph of ATen operators, those of our table in parts that are ours."""
     made = parted(module)
     made.code  # noqa: B018  torch writes the function now, or at each call looks whether it has
-    run = made.forward
-
-    def boxed(args: list[Any]) -> Any:
-        return run(*args)
-
-    boxed._boxed_call = True  # type: ignore[attr-defined]
-    return boxed
+    return make_boxed_func(made.forward)
 
 
 def parted(module: Any) -> Any:
