@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from types import BuiltinMethodType, FunctionType
 from typing import Any, NamedTuple
 
@@ -36,7 +35,7 @@ class Parameter(NamedTuple):
     Attributes:
         name: of Python.
         part: "pointer", "size", "stride" or "number" of what it holds, or "outside": Python
-            computes ``code`` of what names hold.
+            computes ``code`` of what names hold; or "library": the routines of BLAS.
     """
 
     c_type: str
@@ -161,11 +160,6 @@ def words_of(results: Sequence[Result]) -> int:
 def value_of(size: Size, extents: Mapping[str, int]) -> int:
     """A sum of extents, in a call."""
     return sum(f * extents[n] for n, f in size.terms) + size.constant
-
-
-def multiplied(sizes: Iterable[Size], extents: Mapping[str, int]) -> int:
-    """A product of sums of extents, in a call."""
-    return prod(value_of(size, extents) for size in sizes)
 
 
 def locals_of(function: FunctionType) -> frozenset[str]:

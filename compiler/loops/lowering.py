@@ -29,11 +29,11 @@ from opweave.compiler.loops.given import (
     constant,
     found_in,
     locals_of,
-    multiplied,
     number_type,
     value_of,
     words_of,
 )
+from opweave.compiler.loops.products import LIBRARY, Sizes
 from opweave.compiler.loops.values import (
     LONGEST,
     AgainError,
@@ -45,7 +45,7 @@ from opweave.compiler.loops.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.scheduling.vendors import BLAS_FROM
+from opweave.compiler.scheduling.vendors import is_for_blas
 
 
 class Lowering(LoopCalls):
@@ -65,7 +65,7 @@ class Lowering(LoopCalls):
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
         self.first: dict[str, Held] = {}
-        self.small: dict[tuple[Size, ...], None] = {}
+        self.products: dict[Sizes, bool] = {}
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
 
@@ -88,6 +88,7 @@ class Lowering(LoopCalls):
         text = rendered(
             "host/loop.cu.j2",
             name=FUNCTION,
+            has_products=any(p.part == "library" for p in self.parameters),
             about=[f"the loop at line {node.lineno}: one core runs its rounds"],
             functions=list(self.functions),
             parameters=[(p.c_type, p.c_name) for p in self.parameters],
@@ -109,7 +110,8 @@ class Lowering(LoopCalls):
     def _guards(self) -> list[str]:
         """What must not hold of a call, or else C leaves it at once."""
         found = [f"{size.text} < {least}" for size, least in self.required]
-        found += [f"{' * '.join(s.factor for s in sizes)} >= {BLAS_FROM}" for sizes in self.small]
+        found += [f"{'!' * by}{sizes.by_library}" for sizes, by in self.products.items()]
+        found += [f"!{p.c_name}" for p in self.parameters if p.part == "library"]
         written = [base for base in self.names if base in self.writes]
         for base in written:
             if not self.call.values[self.names[base]].flags.writeable:
@@ -258,11 +260,16 @@ class Lowering(LoopCalls):
         size = Size.of(known.c_name) if known.type is int else None
         return Number(known.type, known.c_name, size, low, high, None, expression)
 
-    def is_small(self, sizes: Sequence[Size]) -> bool:
+    def by_library(self, sizes: Sizes) -> bool | None:
         if any(name not in self.call.extents for size in sizes for name, _ in size.terms):
-            return False
-        self.small[tuple(sizes)] = None
-        return multiplied(sizes, self.call.extents) < BLAS_FROM
+            return None
+        rows, depth, columns = (value_of(size, self.call.extents) for size in sizes)
+        self.products[sizes] = is_for_blas(rows, depth, columns)
+        return self.products[sizes]
+
+    def library(self) -> str:
+        known = next((p.c_name for p in self.parameters if p.part == "library"), "")
+        return known or self._parameter(LIBRARY, "library", "library", "")
 
     def _require(self, size: Size, least: int) -> bool:
         """Ask that a sum of extents is at least a number; False where this call has less."""

@@ -78,9 +78,9 @@ def choice(
     if asked is not None:
         return Choice(asked, f", as {USE_VENDOR}={int(asked)} asks")
     if device.is_host:
-        pays = depth >= BLAS_DEPTH or columns < BLAS_COLUMNS
         steps = rows * depth * columns
-        return Choice(pays and steps >= BLAS_FROM, f", of {steps:,} multiply-adds a matrix")
+        by_library = is_for_blas(rows, depth, columns)
+        return Choice(by_library, f", of {steps:,} multiply-adds a matrix")
     if columns == 1:  # at the rate of memory
         return Choice(False, ", a sum along rows")
     if graph.repeated and columns <= MOST_TURNING:
@@ -90,6 +90,12 @@ def choice(
     least, most = sorted(found)
     other = "ours" if by_library else _library(device)
     return Choice(by_library, f", {least:.3g} us; {other} {most:.3g} us (a model)")
+
+
+def is_for_blas(rows: int, depth: int, columns: int) -> bool:
+    """Whether a product on the host goes to NumPy's BLAS; loops of Python ask in C."""
+    pays = depth >= BLAS_DEPTH or columns < BLAS_COLUMNS
+    return pays and rows * depth * columns >= BLAS_FROM
 
 
 def product_times(

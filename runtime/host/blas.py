@@ -11,6 +11,7 @@ import importlib
 import struct
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from opweave.opcodes.dtypes import C64, C128, F32, F64, DType
 from opweave.runtime.calls.layouts import Layouts
@@ -22,10 +23,11 @@ KINDS: dict[DType, tuple[str, int]] = {F32: ("s", 0), F64: ("d", 1), C64: ("c", 
 NAME = "scipy_cblas_{}{}64_"
 AS_IT_IS, TRANSPOSED = 111, 112  # CBLAS_TRANSPOSE of cblas.h
 ROW_MAJOR, COLUMN_MAJOR = 101, 102  # CBLAS_ORDER
-# What is added to the code of a kind: a matrix by a vector, the other way round, two vectors.
-BY_VECTOR, VECTOR_BY, OF_VECTORS = 4, 8, 12
+# What is added to the code of a kind, as in templates/host/products.h: a matrix by a vector, the
+# other way round, two vectors, a matrix by what it is transposed.
+BY_VECTOR, VECTOR_BY, OF_VECTORS, BY_ITSELF = 4, 8, 12, 16
 # Names of the routines; of two vectors of complex numbers it is another.
-ROUTINES = {0: "gemm", BY_VECTOR: "gemv", VECTOR_BY: "gemv", OF_VECTORS: "dot"}
+ROUTINES = {0: "gemm", BY_VECTOR: "gemv", VECTOR_BY: "gemv", OF_VECTORS: "dot", BY_ITSELF: "syrk"}
 DOT_OF_COMPLEX = "dotu_sub"
 # Multiply-adds of a library in a nanosecond: a guess, to tell short calls from long ones.
 STEPS_PER_NS = 32
@@ -43,6 +45,27 @@ def routine(letter: str, name: str = "gemm") -> int | None:
     except (ImportError, AttributeError, OSError):
         return None
     return ctypes.cast(found, ctypes.c_void_p).value
+
+
+def _routine_of(how: int, letter: str) -> int | None:
+    name = DOT_OF_COMPLEX if how == OF_VECTORS and letter in "cz" else ROUTINES[how]
+    return routine(letter, name)
+
+
+@cache
+def product_library() -> int:
+    """The address of a ``ProductLibrary``, for loops of Python; 0 where NumPy has another BLAS."""
+    found = [_routine_of(how, letter) for how in ROUTINES for letter, _ in KINDS.values()]
+    if None in found:
+        return 0
+    made = (ctypes.c_void_p * (1 + len(found)))(None, *found)
+    runtime_library().ow_product_library(made)
+    _KEPT.append(made)
+    return ctypes.addressof(made)
+
+
+# Memory whose addresses C has, for as long as the process runs.
+_KEPT: list[Any] = []
 
 
 def native_product(step: Step, layouts: Layouts) -> Step:
@@ -69,8 +92,7 @@ def native_product(step: Step, layouts: Layouts) -> Step:
     if found is None:
         return step
     *numbers, how = found
-    name = DOT_OF_COMPLEX if how == OF_VECTORS and letter in "cz" else ROUTINES[how]
-    address = routine(letter, name)
+    address = _routine_of(how, letter)
     if address is None:
         return step
     fixed = (None, None, None, *numbers, address, kind + how)

@@ -24,6 +24,7 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import OutOfRangeError
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.host.blas import product_library
 from opweave.runtime.host.launcher import load_library, runtime_library
 from opweave.runtime.process.locks import Once
 
@@ -112,6 +113,8 @@ def starter() -> Callable[[Any, bytes, Any], int]:
 def packer(parameters: Sequence[Parameter]) -> Callable[[Mapping[str, Any]], bytes]:
     """A function that packs what C gets, a word each: made as text, so that it takes no time."""
     known: dict[str, Any] = {"integer": _integer, "outside": _outside, "pointer": pointer}
+    if any(p.part == "library" for p in parameters):
+        known["library"] = product_library()
     kinds, parts = [], []
     for n, p in enumerate(parameters):
         known |= {f"code{n}": p.code, f"type{n}": p.type}
@@ -135,6 +138,7 @@ WORDS = {
     "stride": "{name}.strides[{axis}] // {name}.itemsize",
     "number": "{name}",
     "outside": "outside(values, code{n}, type{n})",
+    "library": "library",
 }
 
 

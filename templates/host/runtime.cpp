@@ -1,6 +1,7 @@
 // The host executor: fibres for verify mode, a pool of threads for run mode.  Compiled once and cached.
 #include "grid.h"
 #include "pool.h"
+#include "products.h"
 
 extern "C" {
 int pthread_create(unsigned long*, const void*, void* (*)(void*), void*);
@@ -274,21 +275,12 @@ extern "C" void ow_copy(char* to, const char* from, long long bytes) {
 
 namespace {
 
-struct Product {  // runtime/host/blas.py packs it; of a matrix with a vector `x` is the matrix in what follows
-    const void *x, *y;
-    void* out;
-    long long m, n, k;
-    long long x_lies, x_line, y_lies, y_line, out_line;  // CBLAS_TRANSPOSE, elements between lines
-    void* routine;
-    long long kind;
-};
 // cblas_?gemm with integers of 64 bits: factors are numbers, those of complex matrices addresses.
 template <class A, class T>
 void multiply(const Product& p, A one, A zero) {
     typedef void (*Gemm)(int, int, int, long long, long long, long long, A, const T*, long long, const T*,
                          long long, A, T*, long long);
-    enum { ROW_MAJOR = 101 };
-    ((Gemm)p.routine)(ROW_MAJOR, (int)p.x_lies, (int)p.y_lies, p.m, p.n, p.k, one, (const T*)p.x, p.x_line,
+    ((Gemm)p.routine)(PRODUCT_ROW_MAJOR, (int)p.x_lies, (int)p.y_lies, p.m, p.n, p.k, one, (const T*)p.x, p.x_line,
                       (const T*)p.y, p.y_line, zero, (T*)p.out, p.out_line);
 }
 
@@ -297,7 +289,7 @@ template <class A, class T>
 void multiply_vector(const Product& p, A one, A zero) {
     typedef void (*Gemv)(int, int, long long, long long, A, const T*, long long, const T*, long long, A, T*,
                          long long);
-    const bool first = p.kind < 8;
+    const bool first = p.kind < PRODUCT_VECTOR_BY;
     ((Gemv)p.routine)((int)p.x_lies, (int)p.y_lies, p.k, p.m, one, (const T*)(first ? p.x : p.y), p.x_line,
                       (const T*)(first ? p.y : p.x), p.y_line, zero, (T*)p.out, p.out_line);
 }
@@ -312,10 +304,22 @@ void multiply_complex_vectors(const Product& p) {
     ((Dot)p.routine)(p.k, p.x, p.x_line, p.y, p.y_line, p.out);
 }
 
-}  // namespace
+struct Pair { double real, imag; };
 
-extern "C" void ow_product(const char* args, const Triple*, long long, long long) {
-    const Product& p = *(const Product*)args;
+// cblas_?syrk fills what is on the diagonal and above; the rest is the same.
+template <class A, class T, class E>
+void multiply_by_itself(const Product& p, A one, A zero) {
+    typedef void (*Syrk)(int, int, int, long long, long long, A, const T*, long long, A, T*, long long);
+    enum { UPPER = 121 };
+    ((Syrk)p.routine)(PRODUCT_ROW_MAJOR, UPPER, (int)p.x_lies, p.m, p.k, one, (const T*)p.x, p.x_line, zero,
+                      (T*)p.out, p.out_line);
+    E* const out = (E*)p.out;
+    for (long long i = 0; i < p.m; ++i)
+        for (long long j = 0; j < i; ++j) out[i * p.out_line + j] = out[j * p.out_line + i];
+}
+
+void compute_product(const Product* product) {
+    const Product& p = *product;
     // of complex numbers, in single and in double precision
     static const float single[] = {1, 0, 0, 0};
     static const double whole[] = {1, 0, 0, 0};
@@ -330,9 +334,21 @@ extern "C" void ow_product(const char* args, const Triple*, long long, long long
         case 12: return multiply_vectors<float>(p);
         case 13: return multiply_vectors<double>(p);
         case 14: case 15: return multiply_complex_vectors(p);
+        case 16: return multiply_by_itself<float, float, float>(p, 1, 0);
+        case 17: return multiply_by_itself<double, double, double>(p, 1, 0);
+        case 18: return multiply_by_itself<const void*, void, uint64>(p, single, single + 2);
+        case 19: return multiply_by_itself<const void*, void, Pair>(p, whole, whole + 2);
         default: return multiply_vector<const void*, void>(p, whole, whole + 2);
     }
 }
+
+}  // namespace
+
+extern "C" void ow_product(const char* args, const Triple*, long long, long long) {
+    compute_product((const Product*)args);
+}
+// What a loop gets; `routines` are those that NumPy's BLAS has.
+extern "C" void ow_product_library(ProductLibrary* library) { library->compute = compute_product; }
 
 // ---- the kernels of a call, one after the other ---------------------------------------------------
 

@@ -1,0 +1,52 @@
+// loop_products.cuh: products of whole loops of Python by BLAS, asked for as NumPy asks.
+#pragma once
+#include "loops.cuh"
+#include "products.h"
+
+// Elements that lie so far apart, down and across.
+template <class T> struct LoopMatrix {
+    const T* at;
+    int64 rows, columns, line, next;
+    bool is_vector() const { return rows == 1 || columns == 1; }
+    bool by_rows() const { return next == 1 && line >= columns; }
+    bool by_columns() const { return line == 1 && next >= rows; }
+    int64 step() const { return rows == 1 ? next : line; }  // of a vector
+    bool is_served() const { return is_vector() ? step() >= 1 : by_rows() || by_columns(); }
+    int64 lies() const { return by_rows() ? PRODUCT_AS_IT_IS : PRODUCT_TRANSPOSED; }
+    int64 apart() const { return by_rows() ? line : next; }  // of a matrix: what BLAS calls lda
+    // The same in a room, where BLAS takes no such strides; false where there is no memory.
+    bool served_by(LoopRoom& room) {
+        if (is_served()) return true;
+        T* const copy = room.of<T>(rows * columns);
+        if (!copy) return false;
+        for (int64 i = 0; i < rows; ++i)
+            for (int64 j = 0; j < columns; ++j) copy[i * columns + j] = at[i * line + j * next];
+        *this = {copy, rows, columns, columns, 1};
+        return true;
+    }
+};
+
+// x @ y into `out`, row by row; both are served.  The cases of NumPy's matmul (matmul.c.src): its bits are
+// those of the routine and of how that reads the matrices.
+template <class T>
+void loop_multiply(const ProductLibrary& library, int kind, const LoopMatrix<T>& x, const LoopMatrix<T>& y, T* out) {
+    Product p = {x.at, y.at, out, x.rows, y.columns, x.columns};
+    p.out_line = y.columns;
+    const bool is_turned = x.line == y.next && x.next == y.line && x.lies() != y.lies();
+    if (x.rows == 1 && y.columns == 1) {
+        kind += PRODUCT_OF_VECTORS;
+        p.x_line = x.next, p.y_line = y.line;
+    } else if (x.rows == 1 || y.columns == 1) {  // rows of the matrix by the vector
+        const LoopMatrix<T> turned = {y.at, y.columns, y.rows, y.next, y.line};
+        const LoopMatrix<T>& matrix = x.rows == 1 ? turned : x;
+        kind += x.rows == 1 ? PRODUCT_VECTOR_BY : PRODUCT_BY_VECTOR;
+        p.m = matrix.rows, p.n = 1;
+        p.x_lies = matrix.by_rows() ? PRODUCT_COLUMN_MAJOR : PRODUCT_ROW_MAJOR, p.x_line = matrix.apart();
+        p.y_lies = PRODUCT_TRANSPOSED, p.y_line = x.rows == 1 ? x.next : y.line, p.out_line = 1;
+    } else {
+        if (x.at == y.at && x.rows == y.columns && is_turned) kind += PRODUCT_BY_ITSELF;
+        p.x_lies = x.lies(), p.x_line = x.apart(), p.y_lies = y.lies(), p.y_line = y.apart();
+    }
+    p.routine = library.routines[kind], p.kind = kind;
+    library.compute(&p);
+}
