@@ -18,7 +18,16 @@ from opweave.compiler.loops.functions import FUNCTIONS, METHODS, of_numpy, with_
 from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.statements import DEEPEST, Statements
-from opweave.compiler.loops.values import Elements, Held, Listed, Number, Size, Strided, Unchanging
+from opweave.compiler.loops.values import (
+    Computed,
+    Elements,
+    Held,
+    Listed,
+    Number,
+    Size,
+    Strided,
+    Unchanging,
+)
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
 
@@ -128,12 +137,9 @@ class LoopCalls(Statements):
         rest = args[ufunc.nin :]
         if rest and out is None:
             out, rest = rest[0], rest[1:]
-        if ufunc is np.matmul and len(operands) == 2 and out is None:
-            return self.product(*operands)
-        operator = operator_of(ufunc, ())
-        if operator is None or rest or len(operands) != ufunc.nin or operator.kind is not Kind.MAP:
+        found = self._of_ufunc(ufunc, operands) if not rest else None
+        if found is None:
             raise NoLoopError(f"{ufunc.__name__} inside a loop")
-        found = self.apply(operator.name, *operands)
         if out is None:
             return found
         if not isinstance(out, Strided) or isinstance(found, Number):
@@ -142,6 +148,16 @@ class LoopCalls(Statements):
             raise NoLoopError("out= of another shape")
         self.put(out, found)
         return out
+
+    def _of_ufunc(self, ufunc: np.ufunc, operands: Sequence[Computed]) -> Computed | None:
+        if len(operands) != ufunc.nin:
+            return None
+        if ufunc is np.matmul:
+            return self.product(*operands)
+        operator = operator_of(ufunc, ())
+        if operator is None or operator.kind is not Kind.MAP:
+            return None
+        return self.apply(operator.name, *operands)
 
     def _outer(self, ufunc: np.ufunc, args: list[Held], keywords: Keywords) -> Held:
         """Every element of the first with every element of the second."""

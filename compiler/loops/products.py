@@ -136,7 +136,7 @@ class Products(Arithmetic):
         """The elements of an array in a type that holds them."""
         if operand.dtype == dtype:
             return operand
-        found = self.apply("cast", operand, dtype=dtype.name)
+        found = self.apply("cast", operand, dtype=dtype.numpy_name)
         assert isinstance(found, Elements)
         return found
 
