@@ -13,6 +13,7 @@ import numpy as np
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.loops.applied import reads_of
 from opweave.compiler.loops.arithmetic import as_computed
+from opweave.compiler.loops.mathematics import MATHEMATICS
 from opweave.compiler.loops.nodes import extent
 from opweave.compiler.loops.numbers import literal
 from opweave.compiler.loops.reductions import REDUCING, REDUCING_METHODS
@@ -291,6 +292,7 @@ _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.dot, _dot),
     (np.outer, _outer),
     *REDUCING,
+    *MATHEMATICS,
     *((f, _filled(v)) for f, v in ((np.zeros_like, 0), (np.ones_like, 1), (np.empty_like, 0))),
     *((f, _made(v)) for f, v in ((np.zeros, 0), (np.ones, 1), (np.empty, 0))),
 )

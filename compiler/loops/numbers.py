@@ -6,6 +6,7 @@ Arithmetic of numbers that a loop does not change is left to Python, before the 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -43,6 +44,17 @@ CHECKED = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+
+
+# Functions of the C library in Python's ``math``, of one number and of two.
+ONE = (
+    math.acos, math.acosh, math.asin, math.asinh, math.atan, math.atanh, math.cos, math.cosh,
+    math.erf, math.erfc, math.exp, math.expm1, math.fabs, math.log, math.log10, math.log1p,
+    math.log2, math.sin, math.sinh, math.sqrt, math.tan, math.tanh,
+)  # fmt: skip
+TWO = (math.atan2, math.copysign, math.fmod, math.pow)
+# What Python calls once more where it raises: ``LOOP_MATH`` has the place and both numbers.
+CALLED: tuple[Callable[..., Any], ...] = (*ONE, *TWO, operator.pow)
 
 
 def zero(op: type[ast.operator], kind: type) -> str:
@@ -182,6 +194,11 @@ class Numbers:
         if op is ast.Pow and b.known in (2, 3):
             square = self._sum(ast.Mult, a, a)
             return square if b.known == 2 else self._sum(ast.Mult, square, a)
+        if op is ast.Pow and b.low >= 0:
+            name = self.text.fresh("v")
+            self.text.add(f"int64 {name};")
+            self.fault(f"!loop_power({a.text}, {b.text}, {name})", "LOOP_OVERFLOW")
+            return Number(int, name, Size.of(name))
         raise NoLoopError(f"Python's {op.__name__} of integers that change")
 
     def _sum(self, op: type[ast.operator], a: Number, b: Number) -> Number:
@@ -225,7 +242,35 @@ class Numbers:
         if op in (ast.FloorDiv, ast.Mod):
             function = "float_div" if op is ast.FloorDiv else "float_mod"
             return Number(float, self.text.named("double", f"{function}({a.text}, {b.text})"))
+        if op is ast.Pow:
+            return self._power(a, b)
         raise NoLoopError(f"Python's {op.__name__} of numbers that change")
+
+    def _power(self, a: Number, b: Number) -> Number:
+        """A power of floats by the C library, as Python has it; no complex number."""
+        if (
+            not (a.known is not None and a.known >= 0)
+            and not getattr(b.known, "is_integer", bool)()
+        ):
+            self.fault(f"{a.text} < 0 && {b.text} != floor({b.text})", "LOOP_COMPLEX")
+        return self.of_library(operator.pow, "pow", a, b)
+
+    def of_library(self, function: Callable[..., Any], name: str, *operands: Number) -> Number:
+        """A function of the C library of floats; the loop ends where Python raises.
+
+        That is where numbers give NaN, or finite ones an infinity: ``math_1`` and ``math_2`` of
+        CPython (Modules/mathmodule.c) and ``float_pow`` (Objects/floatobject.c).
+        """
+        if all(operand.known is not None for operand in operands):
+            return self.folded(function, *(operand.known for operand in operands))
+        texts = [operand.text for operand in operands]
+        found = self.text.named("double", f"libm_{name}({', '.join(texts)})")
+        is_nan = " && ".join([f"{found} != {found}", *(f"{t} == {t}" for t in texts)])
+        is_infinite = " && ".join([f"is_infinite({found})", *(f"is_finite({t})" for t in texts)])
+        place = str(CALLED.index(function))
+        words = [f"loop_bits<double>({text})" for text in texts]
+        self.fault(f"({is_nan}) || ({is_infinite})", "LOOP_MATH", place, *words)
+        return Number(float, found)
 
 
 def _whole(a: Number) -> Number:

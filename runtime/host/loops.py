@@ -20,6 +20,7 @@ from opweave.compiler.loops.given import (
     computed_outside,
     words_of,
 )
+from opweave.compiler.loops.numbers import CALLED, ONE
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import OutOfRangeError
 from opweave.runtime.binaries.build import builder
@@ -50,6 +51,10 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
     ),
     (IndexError, "tuple index out of range"),
     (ValueError, "cannot convert float NaN to integer"),
+    (
+        OutOfRangeError,
+        "a power that Python has as a complex number, in a loop that C runs",
+    ),
 )
 
 
@@ -209,13 +214,29 @@ def _of_zero(division: int) -> str:
     raise AssertionError
 
 
+def _of_math(place: int, *words: int) -> Exception:
+    """What Python raises for a function of ``math`` or a power of floats."""
+    function = CALLED[place]
+    numbers: list[float] = [_number(word, float) for word in words]
+    try:
+        function(*numbers[: 1 if function in ONE else 2])
+    except (ArithmeticError, ValueError) as error:
+        return error
+    raise AssertionError
+
+
 def _error(end: int, made: Any) -> Exception:
+    if end == NOT_SERVED + 1 + len(FAULTS):
+        return _noted(_of_math(*made[1:FAULT_WORDS]), made[0])
     kind, text = FAULTS[end - NOT_SERVED - 1]
     if kind is ZeroDivisionError:
         text = _of_zero(made[1])
     numbers = [*made[1:FAULT_WORDS]]
     if kind is OverflowError:
         numbers[1] = np.dtype(chr(numbers[1])).name
-    error = kind(text.format(*numbers))
-    error.add_note(f"at line {made[0]}, in a loop that opweave has compiled")
+    return _noted(kind(text.format(*numbers)), made[0])
+
+
+def _noted(error: Exception, line: int) -> Exception:
+    error.add_note(f"at line {line}, in a loop that opweave has compiled")
     return error

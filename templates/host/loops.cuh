@@ -7,7 +7,8 @@ extern "C" void free(void*);
 // How a loop ends.  An error is in `made`: the line, and three numbers.
 enum LoopEnd {
     LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_NOT_SERVED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
-    LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY, LOOP_MASK, LOOP_TUPLE, LOOP_NAN
+    LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY, LOOP_MASK, LOOP_TUPLE, LOOP_NAN,
+    LOOP_COMPLEX, LOOP_MATH
 };
 #define LOOP_FAULT(kind, line, a, b, c) \
     do { made[0] = line; made[1] = (int64)(a); made[2] = (int64)(b); made[3] = (int64)(c); return kind; } while (0)
@@ -144,6 +145,29 @@ OW_INLINE double order_of(int64 x, double y) {
     if (x != whole) return x < whole ? -1 : 1;
     const double rest = y - (double)whole;
     return rest > 0 ? -1 : rest < 0 ? 1 : 0;
+}
+
+// Functions of the C library that Python calls, too, under names that no helper has.
+#define LOOP_LIBM(name)  extern "C" double libm_##name(double) __asm__(#name);
+#define LOOP_LIBM2(name) extern "C" double libm_##name(double, double) __asm__(#name);
+LOOP_LIBM(acos) LOOP_LIBM(acosh) LOOP_LIBM(asin) LOOP_LIBM(asinh) LOOP_LIBM(atan) LOOP_LIBM(atanh)
+LOOP_LIBM(cos) LOOP_LIBM(cosh) LOOP_LIBM(erf) LOOP_LIBM(erfc) LOOP_LIBM(exp) LOOP_LIBM(expm1)
+LOOP_LIBM(fabs) LOOP_LIBM(log) LOOP_LIBM(log10) LOOP_LIBM(log1p) LOOP_LIBM(log2) LOOP_LIBM(sin)
+LOOP_LIBM(sinh) LOOP_LIBM(sqrt) LOOP_LIBM(tan) LOOP_LIBM(tanh)
+LOOP_LIBM2(atan2) LOOP_LIBM2(copysign) LOOP_LIBM2(fmod) LOOP_LIBM2(pow)
+
+OW_INLINE bool is_finite(double x) { return x - x == 0; }
+OW_INLINE bool is_infinite(double x) { return x == x && x - x != 0; }
+
+// base ** exponent of integers; false where it leaves 64 bits.
+OW_INLINE bool loop_power(int64 base, int64 exponent, int64& found) {
+    found = 1;
+    for (bool is_wide = false; exponent; exponent >>= 1) {  // is_wide: `base` has left 64 bits
+        if (exponent & 1)
+            if (is_wide || __builtin_mul_overflow(found, base, &found)) return false;
+        is_wide = is_wide || __builtin_mul_overflow(base, base, &base);
+    }
+    return true;
 }
 
 OW_INLINE int64 at_least_0(int64 x) { return x < 0 ? 0 : x; }

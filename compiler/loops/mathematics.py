@@ -1,0 +1,85 @@
+"""Functions of Python's ``math`` inside of a loop, by table.
+
+Their bits are Python's, which calls the same library of C.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from typing import Any
+
+from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.loops.expressions import Expressions
+from opweave.compiler.loops.numbers import ONE, TWO, Numbers, literal
+from opweave.compiler.loops.values import Held, Number
+from opweave.opcodes.dtypes import DType
+
+TRUTHS = {
+    math.isnan: "{0} != {0}",
+    math.isinf: "is_infinite({0})",
+    math.isfinite: "is_finite({0})",
+}
+ROUNDED = {math.floor: "floor", math.ceil: "ceil", math.trunc: "trunc", round: "rint"}
+FACTORS = {math.degrees: 180.0 / math.pi, math.radians: math.pi / 180.0}
+
+
+def _real(numbers: Numbers, held: Held, name: str) -> Number:
+    """A number as the double that Python makes of it."""
+    if not isinstance(held, Number) or getattr(held.type, "kind", "") == "c":
+        raise NoLoopError(f"{name} of what is no real number")
+    if isinstance(held.type, DType):
+        return Number(float, numbers.text.named("double", f"(double){held.text}"))
+    return numbers.as_float(held)
+
+
+def _of_library(function: Any) -> Callable[..., Held]:
+    name = function.__name__
+
+    def one(self: Expressions, x: Held) -> Held:
+        return self.numbers.of_library(function, name, _real(self.numbers, x, name))
+
+    def two(self: Expressions, x: Held, y: Held) -> Held:
+        operands = (_real(self.numbers, each, name) for each in (x, y))
+        return self.numbers.of_library(function, name, *operands)
+
+    return one if function in ONE else two
+
+
+def _truth(function: Any) -> Callable[..., Held]:
+    def find(self: Expressions, x: Held) -> Held:
+        text = _real(self.numbers, x, function.__name__).text
+        return Number(bool, f"({TRUTHS[function].format(text)})", low=0, high=1)
+
+    return find
+
+
+def _rounded(function: Any) -> Callable[..., Held]:
+    def find(self: Expressions, x: Held) -> Held:
+        if isinstance(x, Number) and x.type in (int, bool):
+            return self.numbers.unary(ast.UAdd, x)
+        real = _real(self.numbers, x, function.__name__)
+        return self.numbers.truncated(Number(float, f"{ROUNDED[function]}({real.text})"))
+
+    return find
+
+
+def _scaled(function: Any) -> Callable[..., Held]:
+    def find(self: Expressions, x: Held) -> Held:
+        real = _real(self.numbers, x, function.__name__)
+        return self.numbers.binary(ast.Mult, real, literal(FACTORS[function]))
+
+    return find
+
+
+MATHEMATICS: tuple[tuple[Any, Callable[..., Held]], ...] = tuple(
+    (function, make(function))
+    for functions, make in (
+        ((*ONE, *TWO), _of_library),
+        (TRUTHS, _truth),
+        (ROUNDED, _rounded),
+        (FACTORS, _scaled),
+    )
+    for function in functions
+)

@@ -1,0 +1,120 @@
+"""Python's ``math`` in loops: the bits of the C library, and Python's errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.compiler.loops.numbers import ONE, TWO
+from tests.loops.test_loops_in_c import called, is_same, run_in_c
+
+pytestmark = pytest.mark.host
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-300, 800.0, -800.0, 1e308, np.inf, -np.inf, np.nan]
+# Where most functions are defined, then where some are not.
+PLACES = np.concatenate([np.random.default_rng(3).uniform(0, 1, 200), np.linspace(1, 50, 50)])
+
+
+def of_one(function, xs):
+    def loop(xs, out):
+        for i in range(len(xs)):
+            out[i] = function(xs[i])
+
+    return loop, (xs, np.zeros(len(xs)))
+
+
+def of_two(function, xs, ys):
+    def loop(xs, ys, out):
+        for i in range(len(xs)):
+            out[i] = function(xs[i], ys[i])
+
+    return loop, (xs, ys, np.zeros(len(xs)))
+
+
+@pytest.mark.parametrize("function", ONE, ids=lambda f: f.__name__)
+def test_a_function_has_pythons_bits_and_errors(function):
+    is_above = function in (math.acosh, math.log, math.log2, math.log10)
+    is_within = function in (math.acos, math.asin, math.atanh)
+    xs = PLACES[PLACES >= 1] if is_above else PLACES[PLACES < 1] if is_within else PLACES
+    for values in (xs, *(np.array([x]) for x in SPECIAL)):
+        loop, args = of_one(function, values)
+        expected, found = called(loop, args), run_in_c(loop, args)
+        np.testing.assert_array_equal(expected[1][1], found[1][1])
+        assert expected[0] == found[0]
+
+
+@pytest.mark.parametrize("function", TWO, ids=lambda f: f.__name__)
+def test_a_function_of_two_numbers_has_pythons_bits_and_errors(function):
+    pairs = [(x, y) for x in SPECIAL for y in SPECIAL]
+    for x, y in (*pairs, (PLACES, PLACES[::-1].copy())):
+        loop, args = of_two(function, np.atleast_1d(x), np.atleast_1d(y))
+        expected, found = called(loop, args), run_in_c(loop, args)
+        np.testing.assert_array_equal(expected[1][2], found[1][2])
+        assert expected[0] == found[0]
+
+
+def powers(x, y, n):
+    total = 0.0
+    for k in range(n):
+        x = x * 0.75
+        total += x**2 + x**0.5 + 0.9**k + x**-1 + 2**k + (-1) ** k * 0.5 + y**k
+        y = y * 1.5
+    return total
+
+
+def of_their_own(x, n):
+    for _ in range(n):
+        x = x**x
+    return x
+
+
+def of_integers(k, n):
+    for i in range(n):
+        k = k ** (i + 1)
+    return k
+
+
+def roots(x, y, n):
+    for _ in range(n):
+        x = x**y
+        y = y * 1.0
+    return x
+
+
+def rounded(x, n):
+    found, places = 0, 0
+    for k in range(n):
+        x = x * -1.7 + k
+        found += math.floor(x) + math.ceil(x) * 2 + math.trunc(x) * 3 + round(x) * 5 + round(k)
+        places += math.isnan(x) + math.isinf(x) + math.isfinite(x)
+        x += math.radians(x) - math.degrees(k) * 1e-3
+    return found, places, x
+
+
+CALLS = {
+    "powers": (powers, (3.0, 1.1, 9)),
+    "their_own": (of_their_own, (0.3, 9)),
+    "overflows": (of_their_own, (9.0, 9)),
+    "of_zero": (roots, (0.0, -1.5, 2)),
+    "integers": (of_integers, (3, 4)),
+    "roots": (roots, (0.25, 0.5, 3)),
+    "whole_powers_of_negative_numbers": (roots, (-2.0, 3.0, 2)),
+    "rounded": (rounded, (2.5, 12)),
+    "halves": (rounded, (0.5, 1)),
+    "rounds_nan": (rounded, (math.nan, 2)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_powers_and_roundings_of_python(name):
+    function, args = CALLS[name]
+    expected, found = called(function, args), run_in_c(function, args)
+    assert is_same(expected[0], found[0], exactly=True)
+
+
+def test_what_a_loop_cannot_hold_is_an_error():
+    for function, args in ((roots, (-0.25, 0.5, 1)), (of_integers, (3, 9))):
+        assert run_in_c(function, args)[0][0] in (ow.errors.OutOfRangeError, OverflowError)
