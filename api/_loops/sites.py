@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.kinds import exactly, kinds_of
+from opweave.compiler.lines.values import AgainError
 from opweave.compiler.loops.lowering import Lowering
-from opweave.compiler.loops.values import AgainError
 from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
 

@@ -12,13 +12,10 @@ import numpy as np
 
 from opweave.compiler.captures.exits import plain_body
 from opweave.compiler.captures.source import NoLoopError, stored_in, tree_of
-from opweave.compiler.loops.applied import bounds_of
-from opweave.compiler.loops.arithmetic import as_computed
-from opweave.compiler.loops.functions import FUNCTIONS, METHODS, of_numpy, with_axes
-from opweave.compiler.loops.given import locals_of
-from opweave.compiler.loops.numbers import literal
-from opweave.compiler.loops.statements import DEEPEST, Statements
-from opweave.compiler.loops.values import (
+from opweave.compiler.lines.applied import bounds_of
+from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.numbers import literal
+from opweave.compiler.lines.values import (
     Computed,
     Elements,
     Held,
@@ -28,6 +25,9 @@ from opweave.compiler.loops.values import (
     Strided,
     Unchanging,
 )
+from opweave.compiler.loops.functions import FUNCTIONS, METHODS, of_numpy, with_axes
+from opweave.compiler.loops.given import locals_of
+from opweave.compiler.loops.statements import DEEPEST, Statements
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
 

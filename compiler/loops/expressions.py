@@ -9,15 +9,15 @@ from types import FunctionType, ModuleType
 from typing import Any, ClassVar
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.applied import bounds_of
-from opweave.compiler.loops.arithmetic import as_computed
-from opweave.compiler.loops.facts import SizeFacts
-from opweave.compiler.loops.indexing import Indexing, Item, Slice
-from opweave.compiler.loops.lists import Lists
-from opweave.compiler.loops.numbers import Numbers, literal
-from opweave.compiler.loops.picking import Picked, Picking
-from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import (
+from opweave.compiler.lines.applied import bounds_of
+from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.facts import SizeFacts
+from opweave.compiler.lines.indexing import Indexing, Item, Slice
+from opweave.compiler.lines.lists import Lists
+from opweave.compiler.lines.numbers import Numbers, literal
+from opweave.compiler.lines.picking import Picked, Picking
+from opweave.compiler.lines.text import Text
+from opweave.compiler.lines.values import (
     Array,
     Computed,
     Elements,

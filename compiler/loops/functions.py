@@ -11,14 +11,10 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.applied import reads_of
-from opweave.compiler.loops.arithmetic import as_computed
-from opweave.compiler.loops.mathematics import MATHEMATICS
-from opweave.compiler.loops.nodes import extent
-from opweave.compiler.loops.numbers import literal
-from opweave.compiler.loops.reductions import REDUCING, REDUCING_METHODS
-from opweave.compiler.loops.statements import Statements, lengths
-from opweave.compiler.loops.values import (
+from opweave.compiler.lines.applied import reads_of
+from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.numbers import literal
+from opweave.compiler.lines.values import (
     MOST,
     Array,
     Counted,
@@ -31,6 +27,10 @@ from opweave.compiler.loops.values import (
     Unchanging,
     Zipped,
 )
+from opweave.compiler.loops.mathematics import MATHEMATICS
+from opweave.compiler.loops.nodes import extent
+from opweave.compiler.loops.reductions import REDUCING, REDUCING_METHODS
+from opweave.compiler.loops.statements import Statements, lengths
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import BOOL
 from opweave.opcodes.errors import OpweaveError

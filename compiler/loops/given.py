@@ -12,10 +12,10 @@ import numpy as np
 
 from opweave.compiler.captures.kinds import BY_TYPE, is_constant
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.lists import Appended
+from opweave.compiler.lines.numbers import literal
+from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size, Unchanging
 from opweave.compiler.loops.functions import of_numpy
-from opweave.compiler.loops.lists import Appended
-from opweave.compiler.loops.numbers import literal
-from opweave.compiler.loops.values import Held, Number, NumberType, Several, Size, Unchanging
 from opweave.opcodes.dtypes import ALL
 
 # Python's integers that a call gives may be so large.
@@ -66,6 +66,23 @@ class OutsideName(NamedTuple):
         if isinstance(self.value, BuiltinMethodType):  # np.add.outer is made anew at each look
             return bool(found == self.value)
         return found is self.value
+
+
+class OutsideNames:
+    """The names outside of a loop that were asked for."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, str], OutsideName] = {}
+
+    @property
+    def all(self) -> tuple[OutsideName, ...]:
+        return tuple(self._found.values())
+
+    def value(self, owner: Any, name: str) -> Any:
+        """What a name of a module holds, or one that a function reads from outside."""
+        if (key := (id(owner), name)) not in self._found:
+            self._found[key] = OutsideName(owner, name, found_in(owner, name))
+        return self._found[key].value
 
 
 def checked(asked: Sequence[OutsideName]) -> Callable[[], bool]:

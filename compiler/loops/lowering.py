@@ -12,29 +12,9 @@ import numpy as np
 from opweave.compiler.captures.kinds import is_made_anew, is_row_by_row, is_served
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
-from opweave.compiler.loops.applied import bounds_of, dense_strides
-from opweave.compiler.loops.calls import LoopCalls
-from opweave.compiler.loops.functions import of_numpy
-from opweave.compiler.loops.given import (
-    FUNCTION,
-    LARGEST_GIVEN,
-    NUMBERS,
-    OWN,
-    LoopCall,
-    LoweredLoop,
-    OutsideName,
-    Parameter,
-    Result,
-    computed_outside,
-    constant,
-    found_in,
-    locals_of,
-    number_type,
-    value_of,
-    words_of,
-)
-from opweave.compiler.loops.products import LIBRARY, Sizes
-from opweave.compiler.loops.values import (
+from opweave.compiler.lines.applied import bounds_of, dense_strides
+from opweave.compiler.lines.products import LIBRARY, Sizes
+from opweave.compiler.lines.values import (
     LONGEST,
     AgainError,
     Held,
@@ -44,6 +24,26 @@ from opweave.compiler.loops.values import (
     Size,
     Strided,
     Unchanging,
+)
+from opweave.compiler.loops.calls import LoopCalls
+from opweave.compiler.loops.functions import of_numpy
+from opweave.compiler.loops.given import (
+    FUNCTION,
+    LARGEST_GIVEN,
+    NUMBERS,
+    OWN,
+    LoopCall,
+    LoweredLoop,
+    OutsideNames,
+    Parameter,
+    Result,
+    computed_outside,
+    constant,
+    found_in,
+    locals_of,
+    number_type,
+    value_of,
+    words_of,
 )
 from opweave.compiler.scheduling.vendors import is_for_blas
 
@@ -58,7 +58,7 @@ class Lowering(LoopCalls):
         known: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ):
         """``known``: names of which an earlier lowering has found out, see ``AgainError``."""
-        self.asked: dict[tuple[int, str], OutsideName] = {}
+        self.asked = OutsideNames()
         self.call, self.changed = LoopCall(values), set[str]()
         super().__init__(self.resolver(function), self._outside, self._require)
         self.known, self.locals = known, locals_of(function)
@@ -103,7 +103,7 @@ class Lowering(LoopCalls):
             text,
             tuple(self.parameters),
             tuple(results),
-            tuple(self.asked.values()),
+            self.asked.all,
             tuple(self.lists.appended.values()),
         )
 
@@ -121,8 +121,7 @@ class Lowering(LoopCalls):
 
     def _span(self, base: str) -> str:
         """C text of the memory of an array."""
-        array = self.first[self.names[base]]
-        assert isinstance(array, Strided)
+        assert isinstance(array := self.first[self.names[base]], Strided)
         sizes, strides = ", ".join(s.text for s in array.sizes), ", ".join(array.strides)
         return f"loop_span({base}, {{{sizes}}}, {{{strides}}})"
 
@@ -268,8 +267,8 @@ class Lowering(LoopCalls):
         return self.products[sizes]
 
     def library(self) -> str:
-        known = next((p.c_name for p in self.parameters if p.part == "library"), "")
-        return known or self._parameter(LIBRARY, "library", "library", "")
+        known = [p.c_name for p in self.parameters if p.part == "library"]
+        return known[0] if known else self._parameter(LIBRARY, "library", "library", "")
 
     def _require(self, size: Size, least: int) -> bool:
         """Ask that a sum of extents is at least a number; False where this call has less."""
@@ -282,13 +281,13 @@ class Lowering(LoopCalls):
 
     def resolver(self, function: FunctionType) -> Callable[[str], Any]:
         for name in OWN:
-            self._asked(function, name)
+            self.asked.value(function, name)
         is_given = any(function is v for v in self.call.values.values() if is_made_anew(v))
 
         def resolve(name: str) -> Any:
             is_own = is_given and name in function.__code__.co_freevars and name in self.first
             if not is_own or found_in(function, name) is not self.call.values[name]:
-                return self._asked(function, name)
+                return self.asked.value(function, name)
             if name in self.changed:
                 raise NoLoopError(f"{name}, which a function has, too")  # perhaps by chance
             return self.first[name]
@@ -298,10 +297,4 @@ class Lowering(LoopCalls):
     def resolve_attribute(self, owner: Any, name: str) -> Any:
         if not isinstance(owner, ModuleType | np.ufunc):
             raise NoLoopError(f".{name} of {type(owner).__name__} inside a loop")
-        return self._asked(owner, name)
-
-    def _asked(self, owner: Any, name: str) -> Any:
-        key = id(owner), name
-        if key not in self.asked:
-            self.asked[key] = OutsideName(owner, name, found_in(owner, name))
-        return self.asked[key].value
+        return self.asked.value(owner, name)

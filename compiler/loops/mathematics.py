@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.clibrary import ONE, TWO
+from opweave.compiler.lines.numbers import Numbers, literal
+from opweave.compiler.lines.values import Held, Number
 from opweave.compiler.loops.expressions import Expressions
-from opweave.compiler.loops.numbers import ONE, TWO, Numbers, literal
-from opweave.compiler.loops.values import Held, Number
 from opweave.opcodes.dtypes import DType
 
 TRUTHS = {

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.applied import dense_strides
-from opweave.compiler.loops.arithmetic import as_computed
-from opweave.compiler.loops.expressions import Expressions
-from opweave.compiler.loops.picking import Picked
-from opweave.compiler.loops.values import (
+from opweave.compiler.lines.applied import dense_strides
+from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.picking import Picked
+from opweave.compiler.lines.values import (
     AgainError,
     Elements,
     Held,
@@ -25,6 +24,7 @@ from opweave.compiler.loops.values import (
     Strided,
     Unchanging,
 )
+from opweave.compiler.loops.expressions import Expressions
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import F64
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.expressions import Expressions
-from opweave.compiler.loops.numbers import literal
-from opweave.compiler.loops.values import (
+from opweave.compiler.lines.numbers import literal
+from opweave.compiler.lines.values import (
     AgainError,
     Elements,
     Held,
@@ -24,6 +23,7 @@ from opweave.compiler.loops.values import (
     Strided,
     Unchanging,
 )
+from opweave.compiler.loops.expressions import Expressions
 from opweave.opcodes.dtypes import BOOL
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}

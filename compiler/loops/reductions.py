@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.arithmetic import as_computed
-from opweave.compiler.loops.numbers import literal
+from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.numbers import literal
+from opweave.compiler.lines.values import LONGEST, Array, Elements, Held, Number, Size, Unchanging
 from opweave.compiler.loops.statements import Statements
-from opweave.compiler.loops.values import LONGEST, Array, Elements, Held, Number, Size, Unchanging
 from opweave.opcodes import dtypes
 
 NONE = Unchanging(None)

@@ -10,9 +10,8 @@ from typing import Any
 
 from opweave.compiler.captures.exits import VALUE
 from opweave.compiler.captures.source import NoLoopError, stored_in
-from opweave.compiler.loops.applied import bounds_of
-from opweave.compiler.loops.names import LoopNames
-from opweave.compiler.loops.values import (
+from opweave.compiler.lines.applied import bounds_of
+from opweave.compiler.lines.values import (
     AgainError,
     Held,
     Mixed,
@@ -22,6 +21,7 @@ from opweave.compiler.loops.values import (
     is_same_number,
     same_kind,
 )
+from opweave.compiler.loops.names import LoopNames
 from opweave.opcodes.dtypes import F64
 
 Env = dict[str, Held]

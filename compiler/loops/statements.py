@@ -8,10 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.nodes import EXPRESSIONS, tabled
-from opweave.compiler.loops.numbers import literal
-from opweave.compiler.loops.rounds import InnerLoop, Rounds
-from opweave.compiler.loops.values import (
+from opweave.compiler.lines.numbers import literal
+from opweave.compiler.lines.values import (
     LONGEST,
     AgainError,
     Counted,
@@ -24,6 +22,8 @@ from opweave.compiler.loops.values import (
     Strided,
     Zipped,
 )
+from opweave.compiler.loops.nodes import EXPRESSIONS, tabled
+from opweave.compiler.loops.rounds import InnerLoop, Rounds
 
 # Calls of the user's functions within each other.
 DEEPEST = 8

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.lines.clibrary import CALLED, ONE
 from opweave.compiler.loops.given import (
     FAULT_WORDS,
     LARGEST_GIVEN,
@@ -20,7 +21,6 @@ from opweave.compiler.loops.given import (
     computed_outside,
     words_of,
 )
-from opweave.compiler.loops.numbers import CALLED, ONE
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import OutOfRangeError
 from opweave.runtime.binaries.build import builder

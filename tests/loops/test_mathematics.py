@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.loops.numbers import ONE, TWO
+from opweave.compiler.lines.clibrary import ONE, TWO
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
 
 pytestmark = pytest.mark.host

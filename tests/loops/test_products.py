@@ -7,8 +7,8 @@ import pytest
 
 import opweave as ow
 from opweave._loops.rolled import Rolled
-from opweave.compiler.loops.products import Sizes
-from opweave.compiler.loops.values import Size
+from opweave.compiler.lines.products import Sizes
+from opweave.compiler.lines.values import Size
 from opweave.compiler.scheduling.vendors import is_for_blas
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opweave.compiler.loops.values import Size
+from opweave.compiler.lines.values import Size
 
 # Names that one proof replaces by their bounds, one after the other.
 MOST_STEPS = 6

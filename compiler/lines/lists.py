@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import Held, Number, NumberType
+from opweave.compiler.lines.text import Text
+from opweave.compiler.lines.values import Held, Number, NumberType
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.applied import (
+from opweave.compiler.lines.applied import (
     Applied,
     along,
     dense_strides,
     reads_of,
 )
-from opweave.compiler.loops.numbers import Numbers
-from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import Array, Computed, Elements, Number, Size, Strided
+from opweave.compiler.lines.numbers import Numbers
+from opweave.compiler.lines.text import Text
+from opweave.compiler.lines.values import Array, Computed, Elements, Number, Size, Strided
 from opweave.opcodes.dtypes import DType
 
 

@@ -11,9 +11,9 @@ from opweave.compiler.codegen.lines import Origin, bind_reduction
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.kernel_parts import Reduction
-from opweave.compiler.loops.applied import bounds_of, frozen_attrs, reads_of
-from opweave.compiler.loops.storing import Storing
-from opweave.compiler.loops.values import Array, Elements, Number, Size, Strided
+from opweave.compiler.lines.applied import bounds_of, frozen_attrs, reads_of
+from opweave.compiler.lines.storing import Storing
+from opweave.compiler.lines.values import Array, Elements, Number, Size, Strided
 from opweave.compiler.scheduling.accumulation_plans import HOST_FEW_ROWS
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import I64, DType

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.arithmetic import Arithmetic, as_computed
-from opweave.compiler.loops.values import Array, Computed, Elements, Held, Number, Size, Strided
+from opweave.compiler.lines.arithmetic import Arithmetic, as_computed
+from opweave.compiler.lines.values import Array, Computed, Elements, Held, Number, Size, Strided
 from opweave.compiler.scheduling.vendors import BLAS_COLUMNS, BLAS_DEPTH, BLAS_FROM
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Phase

@@ -6,14 +6,14 @@ Arithmetic of numbers that a loop does not change is left to Python, before the 
 from __future__ import annotations
 
 import ast
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import LEAST, MOST, Number, Size, UnknownError
+from opweave.compiler.lines.clibrary import CALLED, raises
+from opweave.compiler.lines.text import Text
+from opweave.compiler.lines.values import LEAST, MOST, Number, Size, UnknownError
 
 # Python's operators, by their nodes of the syntax tree: the operator of arrays, and the function.
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
@@ -44,17 +44,6 @@ CHECKED = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
-
-
-# Functions of the C library in Python's ``math``, of one number and of two.
-ONE = (
-    math.acos, math.acosh, math.asin, math.asinh, math.atan, math.atanh, math.cos, math.cosh,
-    math.erf, math.erfc, math.exp, math.expm1, math.fabs, math.log, math.log10, math.log1p,
-    math.log2, math.sin, math.sinh, math.sqrt, math.tan, math.tanh,
-)  # fmt: skip
-TWO = (math.atan2, math.copysign, math.fmod, math.pow)
-# What Python calls once more where it raises: ``LOOP_MATH`` has the place and both numbers.
-CALLED: tuple[Callable[..., Any], ...] = (*ONE, *TWO, operator.pow)
 
 
 def zero(op: type[ast.operator], kind: type) -> str:
@@ -256,20 +245,13 @@ class Numbers:
         return self.of_library(operator.pow, "pow", a, b)
 
     def of_library(self, function: Callable[..., Any], name: str, *operands: Number) -> Number:
-        """A function of the C library of floats; the loop ends where Python raises.
-
-        That is where numbers give NaN, or finite ones an infinity: ``math_1`` and ``math_2`` of
-        CPython (Modules/mathmodule.c) and ``float_pow`` (Objects/floatobject.c).
-        """
+        """A function of the C library of floats; the loop ends where Python raises."""
         if all(operand.known is not None for operand in operands):
             return self.folded(function, *(operand.known for operand in operands))
         texts = [operand.text for operand in operands]
         found = self.text.named("double", f"libm_{name}({', '.join(texts)})")
-        is_nan = " && ".join([f"{found} != {found}", *(f"{t} == {t}" for t in texts)])
-        is_infinite = " && ".join([f"is_infinite({found})", *(f"is_finite({t})" for t in texts)])
-        place = str(CALLED.index(function))
         words = [f"loop_bits<double>({text})" for text in texts]
-        self.fault(f"({is_nan}) || ({is_infinite})", "LOOP_MATH", place, *words)
+        self.fault(raises(found, texts), "LOOP_MATH", str(CALLED.index(function)), *words)
         return Number(float, found)
 
 

@@ -6,10 +6,10 @@ import ast
 from dataclasses import replace
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.applied import bounds_of, type_of
-from opweave.compiler.loops.numbers import BINARY, COMPARED, SIGNS, literal, zero
-from opweave.compiler.loops.reducing import Reducing
-from opweave.compiler.loops.values import (
+from opweave.compiler.lines.applied import bounds_of, type_of
+from opweave.compiler.lines.numbers import BINARY, COMPARED, SIGNS, literal, zero
+from opweave.compiler.lines.reducing import Reducing
+from opweave.compiler.lines.values import (
     MOST,
     Computed,
     Elements,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.applied import along
-from opweave.compiler.loops.indexing import Indexing, Item, Slice
-from opweave.compiler.loops.products import Products
-from opweave.compiler.loops.values import LONGEST, Array, Computed, Elements, Number, Size, Strided
+from opweave.compiler.lines.applied import along
+from opweave.compiler.lines.indexing import Indexing, Item, Slice
+from opweave.compiler.lines.products import Products
+from opweave.compiler.lines.values import LONGEST, Array, Computed, Elements, Number, Size, Strided
 from opweave.opcodes.dtypes import BOOL, I64
 
 ALL = Slice(None, None, 1)

@@ -10,9 +10,9 @@ from opweave.compiler.codegen.lines import Origin, bind_map
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.literals import c_literal
 from opweave.compiler.ir.values import Value
-from opweave.compiler.loops.numbers import Numbers
-from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import (
+from opweave.compiler.lines.numbers import Numbers
+from opweave.compiler.lines.text import Text
+from opweave.compiler.lines.values import (
     C_TYPES,
     LEAST,
     MOST,

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.loops.facts import SizeFacts
-from opweave.compiler.loops.numbers import Numbers
-from opweave.compiler.loops.text import Text
-from opweave.compiler.loops.values import MOST, Number, Size, Strided
+from opweave.compiler.lines.facts import SizeFacts
+from opweave.compiler.lines.numbers import Numbers
+from opweave.compiler.lines.text import Text
+from opweave.compiler.lines.values import MOST, Number, Size, Strided
 
 
 class Slice(NamedTuple):

@@ -1,0 +1,1 @@
+"""Numbers and elements of arrays as lines of C, of which loops of Python are made."""
