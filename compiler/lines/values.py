@@ -31,7 +31,7 @@ class AgainError(NoLoopError):
         name: as Python has it, behind the prefix of a function that is called.
         what: "either", a float of Python or of NumPy, by the way that led there; "perhaps", a
             number that is read behind the loop and may be unbound; "copies", another name for an
-            array that is made anew while it holds it.
+            array that is made anew while it holds it; "sizes", an array whose extents change.
     """
 
     def __init__(self, what: str, name: str):
@@ -42,6 +42,7 @@ class AgainError(NoLoopError):
 AGAIN = {
     "either": "which is a float of Python or of NumPy",
     "perhaps": "which is read behind the loop",
+    "sizes": "an array whose extents change from round to round",
     "copies": "another name for an array that the loop makes anew",
 }
 

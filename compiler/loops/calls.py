@@ -25,9 +25,11 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.functions import FUNCTIONS, METHODS, of_numpy, with_axes
+from opweave.compiler.loops.functions import FUNCTIONS, METHODS
 from opweave.compiler.loops.given import locals_of
+from opweave.compiler.loops.joining import of_numpy, with_axes
 from opweave.compiler.loops.statements import DEEPEST, Statements
+from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
 
@@ -57,6 +59,10 @@ class LoopCalls(Statements):
         if isinstance(owner, Strided | Elements):
             assert isinstance(node.func, ast.Attribute)
             method = METHODS.get(node.func.attr)
+            written = WRITTEN_METHODS.get(node.func.attr)
+            if written is not None:
+                args, keywords = self._arguments(node, owner)
+                return self._written(written, [owner, *args], keywords)
             if method is None:
                 raise NoLoopError(f"the method {node.func.attr} inside a loop")
             args, keywords = self._arguments(node, owner)
@@ -80,7 +86,8 @@ class LoopCalls(Statements):
         if any(k.arg in (None, "out") for k in node.keywords):
             return False
         if isinstance(node.func, ast.Attribute) and not self._is_outside(node.func.value):
-            return node.func.attr in METHODS and node.func.attr != "fill"
+            name = node.func.attr
+            return name in WRITTEN_METHODS or (name in METHODS and name != "fill")
         if not self._is_outside(node.func):
             return False
         function = self.value(node.func)
@@ -90,7 +97,7 @@ class LoopCalls(Statements):
             return len(node.args) <= found.nin  # what is behind these is out=
         is_outer = isinstance(getattr(found, "__self__", None), np.ufunc)
         is_type = isinstance(found, type) and issubclass(found, np.generic)
-        return id(found) in FUNCTIONS or is_outer or is_type
+        return id(found) in FUNCTIONS or id(found) in WRITTEN or is_outer or is_type
 
     def _is_outside(self, node: ast.expr) -> bool:
         """Whether an expression is a name that never changes, or an attribute of such a module."""
@@ -124,6 +131,8 @@ class LoopCalls(Statements):
             return self._outer(ufunc, args, keywords)
         if isinstance(function, type) and issubclass(function, np.generic):
             return self._as_scalar(function, args, keywords)
+        if (written := WRITTEN.get(id(function))) is not None:
+            return self._written(written, args, keywords)
         if isinstance(function, FunctionType):
             return self._inlined(function, args, keywords)
         name = getattr(function, "__name__", type(function).__name__)
@@ -175,6 +184,13 @@ class LoopCalls(Statements):
         self.check_kind(args[0], dtype)
         text = self.text.named(dtype.register, self.converted(args[0], dtype))
         return Number(dtype, text, *bounds_of(dtype))
+
+    def _written(self, function: FunctionType, args: list[Held], keywords: Keywords) -> Held:
+        """A function of NumPy's that is written as loops compile it, of real numbers."""
+        for held in (*args, *keywords.values()):
+            if getattr(getattr(held, "dtype", None), "kind", "") == "c":
+                raise NoLoopError(f"{function.__name__} of complex numbers")
+        return self._inlined(function, args, keywords)
 
     def _inlined(self, function: FunctionType, args: list[Held], keywords: Keywords) -> Held:
         """A function of the user's own, whose statements become some of the loop's."""

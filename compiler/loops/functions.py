@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.applied import reads_of
 from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     MOST,
-    Array,
     Counted,
     Elements,
     Held,
@@ -27,37 +25,16 @@ from opweave.compiler.lines.values import (
     Unchanging,
     Zipped,
 )
+from opweave.compiler.loops.joining import JOINING, JOINING_METHODS
+from opweave.compiler.loops.making import MAKING, MAKING_METHODS
 from opweave.compiler.loops.mathematics import MATHEMATICS
-from opweave.compiler.loops.nodes import extent
+from opweave.compiler.loops.nodes import ATTRIBUTES, extent
 from opweave.compiler.loops.reductions import REDUCING, REDUCING_METHODS
 from opweave.compiler.loops.statements import Statements, lengths
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import BOOL
-from opweave.opcodes.errors import OpweaveError
 
 Keywords = Mapping[str, Held]
-
-
-def with_axes(array: Array, count: int) -> Array:
-    """An array with new axes of one element behind its own."""
-    sizes = (*array.sizes, *[Size.of(1)] * count)
-    if isinstance(array, Strided):
-        return replace(
-            array,
-            sizes=sizes,
-            strides=(*array.strides, *["0"] * count),
-            where=None,
-            is_whole=False,
-        )
-    inner = array.element
-    return replace(array, sizes=sizes, element=lambda places: inner(places[: len(places) - count]))
-
-
-def of_numpy(dtype: Any) -> dtypes.DType:
-    try:
-        return dtypes.of(dtype)
-    except OpweaveError as error:
-        raise NoLoopError(str(error)) from None
 
 
 def _counting(self: Statements, held: Held) -> Number:
@@ -186,58 +163,6 @@ def _bool(self: Statements, x: Held) -> Held:
     return self.truth_of(x)
 
 
-def _outer(self: Statements, a: Held, b: Held) -> Held:
-    """``np.outer``: of vectors."""
-    x, y = as_computed(a), as_computed(b)
-    if isinstance(x, Number) or isinstance(y, Number) or (x.rank, y.rank) != (1, 1):
-        raise NoLoopError("outer of other than vectors")
-    return self.apply("multiply", with_axes(x, 1), y)
-
-
-def _copy(self: Statements, a: Held) -> Held:
-    array = as_computed(a)
-    if isinstance(array, Number) or not array.rank:
-        raise NoLoopError("a copy of a number")
-    if isinstance(array, Elements):
-        return array
-    return self.copied(array)
-
-
-def _filled(value: float) -> Callable[..., Held]:
-    def like(self: Statements, a: Held, dtype: Held = Unchanging(None)) -> Held:
-        array = as_computed(a)
-        if isinstance(array, Number) or not array.rank:
-            raise NoLoopError("an array like a number")
-        asked = getattr(dtype, "value", None)
-        found = array.dtype if asked is None else of_numpy(asked)
-        return replace(_full(self, array.sizes, value, found), reads=reads_of(array))  # lies as it
-
-    return like
-
-
-def _made(value: float) -> Callable[..., Held]:
-    def make(self: Statements, shape: Held, dtype: Held = Unchanging(np.float64)) -> Held:
-        items = shape.items if isinstance(shape, Several) else (shape,)
-        sizes = []
-        for item in items:
-            if not isinstance(item, Number) or item.type is not int or item.low < 0:
-                raise NoLoopError("an array whose shape may be negative")
-            sizes.append(self.indexing.size_of(item))
-        asked = getattr(dtype, "value", None)
-        return _full(self, tuple(sizes), value, of_numpy(np.float64 if asked is None else asked))
-
-    return make
-
-
-def _full(
-    self: Statements, sizes: tuple[Size, ...], value: float, dtype: dtypes.DType
-) -> Elements:
-    if not sizes:
-        raise NoLoopError("an array without dimensions")
-    text = self.converted(literal(value), dtype)
-    return Elements(dtype, sizes, lambda places: text)
-
-
 def _flip(self: Statements, a: Held) -> Held:
     array = as_computed(a)
     if not isinstance(array, Strided) or array.rank != 1:
@@ -269,11 +194,38 @@ def _fill(self: Statements, array: Held, value: Held) -> Held:
     return Unchanging(None)
 
 
+def _clip(self: Statements, a: Held, a_min: Held, a_max: Held) -> Held:
+    """``np.clip`` between two bounds, or with one."""
+    found, bounds = as_computed(a), []
+    for bound in (a_min, a_max):
+        is_none = isinstance(bound, Unchanging) and bound.value is None
+        bounds.append(None if is_none else as_computed(bound))
+    low, high = bounds
+    if low is not None and high is not None:
+        return self.apply("clip", found, low, high)
+    if low is not None:
+        return self.apply("maximum", found, low)
+    return found if high is None else self.apply("minimum", found, high)
+
+
+def _round(self: Statements, a: Held) -> Held:
+    """``np.round`` to whole numbers."""
+    found = as_computed(a)
+    dtype = found.type if isinstance(found, Number) else found.dtype
+    if dtype not in (dtypes.F32, dtypes.F64):
+        raise NoLoopError("round of other than floats")
+    return self.apply("rint", found)
+
+
 METHODS: Mapping[str, Callable[..., Held]] = {
     **REDUCING_METHODS,
-    "copy": _copy,
+    **MAKING_METHODS,
+    **JOINING_METHODS,
+    "clip": _clip,
     "dot": _dot,
     "fill": _fill,
+    "round": _round,
+    "transpose": lambda self, a: ATTRIBUTES["T"](self, a),
 }
 _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.range, _range),
@@ -286,15 +238,16 @@ _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.float, _float),
     (builtins.int, _int),
     (builtins.bool, _bool),
-    (np.copy, _copy),
     (np.flip, _flip),
     (np.where, _where),
     (np.dot, _dot),
-    (np.outer, _outer),
+    (np.clip, _clip),
+    *((function, _round) for function in {np.round, np.around}),
+    (np.transpose, METHODS["transpose"]),
+    *MAKING,
+    *JOINING,
     *REDUCING,
     *MATHEMATICS,
-    *((f, _filled(v)) for f, v in ((np.zeros_like, 0), (np.ones_like, 1), (np.empty_like, 0))),
-    *((f, _made(v)) for f, v in ((np.zeros, 0), (np.ones, 1), (np.empty, 0))),
 )
 # By identity: what a user defines under the same name is another function.
 FUNCTIONS: Mapping[int, Callable[..., Held]] = {id(f): handler for f, handler in _BY_FUNCTION}

@@ -15,7 +15,7 @@ from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.lists import Appended
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size, Unchanging
-from opweave.compiler.loops.functions import of_numpy
+from opweave.compiler.loops.joining import of_numpy
 from opweave.opcodes.dtypes import ALL
 
 # Python's integers that a call gives may be so large.

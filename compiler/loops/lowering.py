@@ -26,7 +26,6 @@ from opweave.compiler.lines.values import (
     Unchanging,
 )
 from opweave.compiler.loops.calls import LoopCalls
-from opweave.compiler.loops.functions import of_numpy
 from opweave.compiler.loops.given import (
     FUNCTION,
     LARGEST_GIVEN,
@@ -45,6 +44,7 @@ from opweave.compiler.loops.given import (
     value_of,
     words_of,
 )
+from opweave.compiler.loops.joining import of_numpy
 from opweave.compiler.scheduling.vendors import is_for_blas
 
 
@@ -121,7 +121,8 @@ class Lowering(LoopCalls):
 
     def _span(self, base: str) -> str:
         """C text of the memory of an array."""
-        assert isinstance(array := self.first[self.names[base]], Strided)
+        array = self.first[self.names[base]]
+        assert isinstance(array, Strided)
         sizes, strides = ", ".join(s.text for s in array.sizes), ", ".join(array.strides)
         return f"loop_span({base}, {{{sizes}}}, {{{strides}}})"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,7 @@ class LoopNames(Expressions):
         copies: names that hold a copy of another one's array, with both arrays.
         said: their variables, with those that say which they are.
         held_by: the rooms of arrays that names hold.
+        owners: the names that made these arrays.
     """
 
     def __init__(self, *args: Any):
@@ -50,6 +51,7 @@ class LoopNames(Expressions):
         self.copies: list[tuple[str, str, str]] = []
         self.said: dict[str, str] = {}
         self.held_by: dict[str, str] = {}
+        self.owners: dict[str, str] = {}
 
     def is_fixed(self, size: Size) -> bool:
         """True for a sum of what the call gives."""
@@ -163,12 +165,12 @@ class LoopNames(Expressions):
         self.text.add(f"exchange({first}, {second});")
         writes, sizes = {holder: made.pointer}, list[Size]()
         for axis, size in enumerate(value.sizes):
-            if not self.is_fixed(size):
+            if not self.is_fixed(size) or self.is_known("sizes", name):
                 kept = self.variable(f"{name} n{axis}", kind, "int64")
                 writes[kept], size = size.text, Size.of(kept)
             sizes.append(size)
         self._write(writes)
-        self.held_by[holder] = first
+        self.held_by[holder], self.owners[holder] = first, self.prefix + name
         self.lies_as(holder, value)
         return Strided(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
 
@@ -179,7 +181,7 @@ class LoopNames(Expressions):
         elif isinstance(target, ast.Subscript):
             self.put(self.target(target), held)
         elif isinstance(target, ast.Tuple | ast.List):
-            items = self._unpacked(held, len(target.elts))
+            items = self._unpacked(held, target.elts)
             for part, item in zip(target.elts, items, strict=True):
                 self.assign(part, item)
         else:
@@ -204,12 +206,13 @@ class LoopNames(Expressions):
         else:
             self.assign(target, held)
 
-    def _unpacked(self, held: Held, count: int) -> list[Held]:
-        if not isinstance(held, Several) or len(held.items) != count:
+    def _unpacked(self, held: Held, targets: Sequence[ast.expr]) -> list[Held]:
+        if not isinstance(held, Several) or len(held.items) != len(targets):
             raise NoLoopError("an assignment of several values at once that are no tuple")
-        made = (i for i in held.items if isinstance(i, Strided) and i.base in self.held_by)
-        if count > 1 and any(made):  # their names may exchange memory
-            raise NoLoopError("an assignment of several arrays at once")
+        names = {self.prefix + target.id for target in targets if isinstance(target, ast.Name)}
+        bases = {getattr(item, "base", "") for item in held.items}
+        if len(targets) > 1 and any(self.owners.get(base) in names for base in bases):
+            raise NoLoopError("an assignment of arrays that exchange their names")
         return [self.pinned(item) for item in held.items]
 
     def pinned(self, held: Held) -> Held:

@@ -185,7 +185,7 @@ def _attribute(self: Expressions, node: ast.Attribute) -> Held:
     raise NoLoopError(f".{node.attr} inside a loop")
 
 
-def _tuple(self: Expressions, node: ast.Tuple) -> Held:
+def _tuple(self: Expressions, node: ast.Tuple | ast.List) -> Held:
     return Several(tuple(self.in_order(node.elts)))
 
 
@@ -246,5 +246,6 @@ EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
     ast.Subscript: _subscript,
     ast.Attribute: _attribute,
     ast.Tuple: _tuple,
+    ast.List: _tuple,
     ast.Call: _call,
 }

@@ -17,6 +17,7 @@ from opweave.compiler.lines.values import (
     Mixed,
     Number,
     Size,
+    Strided,
     UnknownError,
     is_same_number,
     same_kind,
@@ -144,6 +145,11 @@ class Rounds(LoopNames):
         first = min(names)
         if envs and all(is_float(env[n]) for n in names for env in envs if n in env):
             return AgainError("either", self.prefix + first)  # more than one round has its own
+        for name in sorted(names):
+            held = [env[name] for env in envs if name in env]
+            arrays = {h.base for h in held if isinstance(h, Strided) and h.base in self.held_by}
+            if len(arrays) == 1 and not self.is_known("sizes", name):
+                return AgainError("sizes", self.prefix + name)
         return ChangedError(names)
 
     @contextmanager

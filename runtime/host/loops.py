@@ -55,6 +55,7 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
         OutOfRangeError,
         "a power that Python has as a complex number, in a loop that C runs",
     ),
+    (ValueError, "cannot reshape array of size {0} into another number of elements"),
 )
 
 

@@ -1,0 +1,180 @@
+"""Arrays that a loop makes anew, and copies, by table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.applied import reads_of
+from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.numbers import literal
+from opweave.compiler.lines.values import (
+    Elements,
+    Held,
+    Number,
+    Several,
+    Size,
+    Strided,
+    Unchanging,
+)
+from opweave.compiler.loops.joining import as_array, of_numpy
+from opweave.compiler.loops.statements import Statements
+from opweave.opcodes.dtypes import F64, I64, DType
+
+NONE = Unchanging(None)
+DOUBLE = Unchanging(np.float64)
+
+
+def _copy(self: Statements, a: Held) -> Held:
+    array = as_computed(a)
+    if isinstance(array, Number) or not array.rank:
+        raise NoLoopError("a copy of a number")
+    if isinstance(array, Elements):
+        return array
+    return self.copied(array)
+
+
+def _of_list(self: Statements, held: Held, dtype: Held = NONE) -> Held:
+    """``np.array`` of a list, or a copy of an array."""
+    found = as_array(self, held)
+    if not found.rank:
+        raise NoLoopError("an array without dimensions")
+    asked = getattr(dtype, "value", None)
+    if asked is not None:
+        return cast(self, found, dtype)
+    return self.copied(found) if isinstance(found, Strided) else found
+
+
+def cast(self: Statements, array: Held, dtype: Held) -> Held:
+    """``x.astype``."""
+    found = as_computed(array)
+    if not isinstance(dtype, Unchanging) or isinstance(found, Number) or not found.rank:
+        raise NoLoopError("astype of a number")
+    asked = of_numpy(dtype.value)
+    if asked == found.dtype:
+        return self.copied(found) if isinstance(found, Strided) else found
+    return self.apply("cast", found, dtype=asked.numpy_name)
+
+
+def _filled(value: float) -> Callable[..., Held]:
+    def like(self: Statements, a: Held, dtype: Held = Unchanging(None)) -> Held:
+        array = as_computed(a)
+        if isinstance(array, Number) or not array.rank:
+            raise NoLoopError("an array like a number")
+        asked = getattr(dtype, "value", None)
+        found = array.dtype if asked is None else of_numpy(asked)
+        return replace(_full(self, array.sizes, value, found), reads=reads_of(array))  # lies as it
+
+    return like
+
+
+def _made(value: float) -> Callable[..., Held]:
+    def make(self: Statements, shape: Held, dtype: Held = DOUBLE) -> Held:
+        return _full(self, _shape(self, shape), value, _asked(dtype))
+
+    return make
+
+
+def _asked(dtype: Held) -> DType:
+    asked = getattr(dtype, "value", None)
+    return F64 if asked is None else of_numpy(asked)
+
+
+def _full_of(self: Statements, shape: Held, value: Held, dtype: Held = NONE) -> Held:
+    """``np.full`` of a number."""
+    if not isinstance(value, Number):
+        raise NoLoopError("an array full of other than a number")
+    asked = getattr(dtype, "value", None)
+    found = as_array(self, value).dtype if asked is None else of_numpy(asked)
+    self.check_kind(value, found)
+    text = self.text.named(found.register, self.converted(value, found))
+    return Elements(found, _shape(self, shape), lambda places: text)
+
+
+def _shape(self: Statements, shape: Held) -> tuple[Size, ...]:
+    """The extents of an array that is made."""
+    items = shape.items if isinstance(shape, Several) else (shape,)
+    if not items:
+        raise NoLoopError("an array without dimensions")
+    return tuple(_extent(self, item) for item in items)
+
+
+def _extent(self: Statements, number: Held) -> Size:
+    if not isinstance(number, Number) or number.type is not int or number.low < 0:
+        raise NoLoopError("an array whose shape may be negative")
+    return self.indexing.size_of(number)
+
+
+def _full(self: Statements, sizes: tuple[Size, ...], value: float, dtype: DType) -> Elements:
+    text = self.converted(literal(value), dtype)
+    return Elements(dtype, sizes, lambda places: text)
+
+
+def _diagonal(self: Statements, array: Held) -> Held:
+    """The diagonal of a matrix, as a view."""
+    if not isinstance(array, Strided) or array.rank != 2:
+        raise NoLoopError("the diagonal of other than a matrix in memory")
+    (rows, columns), (line, apart) = array.sizes, array.strides
+    size = rows
+    if rows != columns:
+        text = f"{rows.text} < {columns.text} ? {rows.text} : {columns.text}"
+        size = Size.of(self.text.named("int64", text, "n"))
+    step = self.text.named("int64", f"{line} + {apart}")
+    return replace(array, sizes=(size,), strides=(step,), where=None, is_whole=False)
+
+
+def _diag(self: Statements, array: Held) -> Held:
+    """``np.diag``: a copy of the diagonal, or a matrix with one."""
+    found = as_array(self, array)
+    if found.rank == 2:
+        diagonal = _diagonal(self, self.apart(found) if isinstance(found, Elements) else found)
+        assert isinstance(diagonal, Strided)
+        return self.copied(diagonal)
+    (size,) = found.sizes
+    vector = self.apart(found) if isinstance(found, Elements) else found
+    zero = self.converted(literal(0), vector.dtype)
+
+    def element(places: Sequence[str]) -> str:
+        text = self.element(vector, places[:1])
+        return f"({places[0]} == {places[1]} ? {text} : {zero})"
+
+    return Elements(vector.dtype, (size, size), element, (vector,))
+
+
+def _identity(self: Statements, n: Held, *, dtype: Held = DOUBLE) -> Held:
+    size, asked = _extent(self, n), _asked(dtype)
+    one, zero = (self.converted(literal(number), asked) for number in (1, 0))
+    return Elements(asked, (size, size), lambda p: f"({p[0]} == {p[1]} ? {one} : {zero})")
+
+
+def _arange(self: Statements, *ends: Held) -> Held:
+    """``np.arange`` of one or two integers."""
+    numbers = [n for n in ends if isinstance(n, Number) and n.type is int]
+    if len(numbers) < len(ends) or not 1 <= len(ends) <= 2:
+        raise NoLoopError("arange of other than integers")
+    start, stop = (self.indexing.size_of(n) for n in ((literal(0), *numbers)[-2:]))
+    count = self.text.named("int64", f"at_least_0({stop.plus(start, -1).text})", "n")
+    return Elements(I64, (Size.of(count),), lambda places: f"({start.text} + {places[0]})")
+
+
+MAKING_METHODS: Mapping[str, Callable[..., Held]] = {
+    "copy": _copy,
+    "astype": cast,
+    "diagonal": _diagonal,
+}
+MAKING: tuple[tuple[Any, Callable[..., Held]], ...] = (
+    (np.copy, _copy),
+    (np.array, _of_list),
+    (np.full, _full_of),
+    (np.diag, _diag),
+    (np.diagonal, _diagonal),
+    (np.eye, _identity),
+    (np.identity, _identity),
+    (np.arange, _arange),
+    *((f, _filled(v)) for f, v in ((np.zeros_like, 0), (np.ones_like, 1), (np.empty_like, 0))),
+    *((f, _made(v)) for f, v in ((np.zeros, 0), (np.ones, 1), (np.empty, 0))),
+)

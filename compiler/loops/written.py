@@ -1,0 +1,101 @@
+"""Functions of NumPy written as loops compile them: a call of one is a call of these.
+
+Each takes what it says of NumPy's arguments; a loop with others is left to Python.  What they
+compute is what kernels compute, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Of a vector, and of a matrix along an axis."""
+    made = np.empty_like(a)
+    if a.ndim == 1:
+        size = a.shape[last_of_one(axis)]
+        if size > 0:
+            by = shift % size
+            made[by:] = a[: size - by]
+            made[:by] = a[size - by :]
+        return made
+    if is_last_of_two(a.ndim, axis):
+        size = a.shape[1]
+        if size > 0:
+            by = shift % size
+            made[:, by:] = a[:, : size - by]
+            made[:, :by] = a[:, size - by :]
+        return made
+    size = a.shape[0]
+    if size > 0:
+        by = shift % size
+        made[by:] = a[: size - by]
+        made[:by] = a[size - by :]
+    return made
+
+
+def last_of_one(axis: Any) -> Any:
+    """The axis of a vector; another one is a refusal, since loops have no ``raise``."""
+    if axis is None or axis == 0 or axis == -1:
+        return 0
+    raise AssertionError
+
+
+def is_last_of_two(rank: Any, axis: Any) -> Any:
+    """Whether an axis of a matrix is its last one, or its first."""
+    if rank == 2 and axis is not None:
+        if axis == 1 or axis == -1:
+            return True
+        if axis == 0 or axis == -2:
+            return False
+    raise AssertionError
+
+
+def diff(a: Any) -> Any:
+    """Along the last axis of a vector or a matrix."""
+    if a.ndim == 1:
+        return a[1:] - a[:-1]
+    return a[:, 1:] - a[:, :-1]
+
+
+def trace(a: Any) -> Any:
+    """Of a matrix."""
+    return np.sum(np.diagonal(a))
+
+
+def var(a: Any, axis: Any = None, ddof: Any = 0) -> Any:
+    """Of floats: two passes, as by NumPy."""
+    if axis is None:
+        deviation = a - np.sum(a) / a.size
+        return np.sum(deviation * deviation) / max(a.size - ddof, 0)
+    count = a.shape[axis]
+    deviation = a - np.sum(a, axis, keepdims=True) / count
+    return np.sum(deviation * deviation, axis) / max(count - ddof, 0)
+
+
+def std(a: Any, axis: Any = None, ddof: Any = 0) -> Any:
+    """The root of the variance."""
+    return np.sqrt(var(a, axis, ddof))
+
+
+def cross(a: Any, b: Any) -> Any:
+    """Of two vectors of three numbers."""
+    return np.array([
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ])  # fmt: skip
+
+
+# By identity of NumPy's, and by the names of methods.
+WRITTEN: Mapping[int, Any] = {
+    id(function): written
+    for function, written in (
+        (np.roll, roll), (np.diff, diff), (np.trace, trace), (np.var, var), (np.std, std),
+        (np.cross, cross),
+    )
+}  # fmt: skip
+WRITTEN_METHODS: Mapping[str, Any] = {"trace": trace, "var": var, "std": std}

@@ -1,0 +1,185 @@
+"""Arrays that loops make of others, of lists and of places: what NumPy makes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.loops.programs import row, square, words
+from tests.loops.test_loops_in_c import called, is_same, run_in_c
+
+pytestmark = pytest.mark.host
+
+
+def concatenates(x, y, out):
+    for k in range(3):
+        both = np.concatenate([x + k, y[k:], x])
+        out[: len(both)] += both
+
+
+def concatenates_rows(A, out):
+    for k in range(2):
+        out[:] += np.concatenate((A[k:], A[:k]), axis=0) + np.concatenate([A[:, 2:], A[:, :2]], 1)
+
+
+def stacks(x, y, A, out):
+    for k in range(2):
+        made = np.stack([x, y * k, A[k]], axis=1)
+        out[:, :3] += made
+        out[:3] += np.stack((x, y, x))
+        out[:2] += np.vstack([x, y + k]) + np.vstack((A[:1], A[k : k + 1]))
+        out[0, :] += np.hstack([x[:2], y[2:]])
+        out[:, :2] += np.column_stack([x, y]) + np.hstack([A[:, :1], A[:, k : k + 1]])
+
+
+def of_numbers(x, out):
+    for k in range(len(x)):
+        made = np.array([x[k], k, 2.5])
+        turned = np.array([[np.cos(x[k]), -1.0], [1, x[k]]])
+        out[:3] += made
+        out[:2] += turned @ turned[0] + np.array([k, 1]) / 2
+        out[:2] += np.array((k > 1, True)) * np.array([x[k], x[k]], dtype=np.float32)
+
+
+def of_arrays(x, out):
+    for k in range(3):
+        out[:] += (
+            np.array([x, x * k]).sum(axis=0) + np.array(x) + np.array(x[k:], dtype="i8").sum()
+        )
+
+
+def grows(x, out):
+    found = x[:1]
+    for k in range(3):
+        found = np.append(found, x[k])
+        out[k] = found.sum()
+    return found
+
+
+def shapes(A, out):
+    for k in range(2):
+        flat = (A * k).reshape(-1)
+        out[:4] += flat.reshape(4, -1)[:, 1] + A.ravel()[::4][:4] + np.reshape(A, (2, -1))[k, :4]
+        out[:2] += A.flatten()[k : k + 2] + flat.reshape((A.shape[0] * 2, 2))[k]
+
+
+def writes_into_shapes(A, out):
+    for k in range(3):
+        A.reshape(-1)[k] = k
+        A.ravel()[-1] += 1
+        out += A.flatten()[:4]
+        out[k] = A[0, k]
+
+
+def diagonals(A, out):
+    for k in range(2):
+        out[:] += np.diagonal(A) + np.diag(A + k) + np.diag(A[k]).sum(axis=0) + A.diagonal()
+        out[k] += np.trace(A) + A.trace()
+
+
+def filled(A, out):
+    for k in range(1, 4):
+        out[:] += np.full(4, k) + np.full((2, 4), 1.5)[0] + np.full(4, k, dtype=np.float32)
+        out[:k] += np.arange(k) + np.arange(1, k + 1) + np.arange(k, k * 2)
+        out[:] += (A @ np.eye(4) - np.identity(4))[0] + np.eye(k, dtype="i8").sum()
+
+
+def types(x, n, out):
+    for k in range(2):
+        out[:] += (
+            (x * 9).astype(np.int64) + n.astype(float) / 2 + n.astype("i2").astype(np.float32)
+        )
+        out[k] += (x > 0).astype(int).sum()
+
+
+def limits(x, n, out):
+    for k in range(3):
+        out[:] += (
+            np.clip(x, -0.5, 0.5) + x.clip(0, k) + np.clip(x, None, 0.1) + np.clip(x, 0, None)
+        )
+        out[:] += np.round(x * 9) + (x * k).round() + np.around(x) + n.clip(1, 3)
+        out[k] += np.clip(x[k], -0.2, 0.2)
+
+
+def rolls(x, A, out):
+    for k in range(-3, 7):
+        out[0] += np.roll(x, k) + np.roll(x, -1, axis=0)
+        out += np.roll(A, k, axis=0) - np.roll(A, k, axis=1) + np.roll(A, 1, axis=-1)
+
+
+def rolls_nothing(x, out):
+    for k in range(3):
+        out[: len(x)] += np.roll(x, k)
+        out += len(np.roll(x, k))
+
+
+def differences(x, A, out):
+    for k in range(2):
+        out[:3] += np.diff(x) + np.diff(A)[k] + np.diff(np.diff(x * k)).sum()
+
+
+def spreads(x, A, out):
+    for k in range(3):
+        out[k] += np.var(x) + np.std(x + k, ddof=1) + A.std() + A.var() + np.var(A[k])
+        out[:] += A.std(axis=0) + np.var(A, axis=1) + np.std(A, axis=-1, ddof=1)
+
+
+def crosses(A, out):
+    for k in range(3):
+        out[:3] += np.cross(A[k, :3], A[k + 1, :3])
+
+
+def transposes(A, out):
+    for k in range(2):
+        out += np.transpose(A) * k + A.transpose() @ A
+
+
+def views(A, out):
+    for k in range(3):
+        g = A * k
+        a, b, c = g[:, 0], g[:, 1], g[:, 2:]
+        out += a - b + c.sum(axis=1)
+
+
+X, Y, A4, N4 = row(4), np.cos(np.arange(4.0)), square(4), words(4, 1)
+OUT, OUT2 = np.zeros(4), np.zeros((4, 4))
+PROGRAMS = {
+    "concatenates": (concatenates, (X, Y, np.zeros(12))),
+    "concatenates_rows": (concatenates_rows, (A4, OUT2)),
+    "stacks": (stacks, (X, Y, A4, OUT2)),
+    "of_numbers": (of_numbers, (X, OUT)),
+    "of_arrays": (of_arrays, (X, OUT)),
+    "grows": (grows, (X, OUT)),
+    "shapes": (shapes, (A4, OUT)),
+    "writes_into_shapes": (writes_into_shapes, (A4, OUT)),
+    "diagonals": (diagonals, (A4, OUT)),
+    "filled": (filled, (A4, OUT)),
+    "types": (types, (X, N4, OUT)),
+    "limits": (limits, (X, N4, OUT)),
+    "rolls": (rolls, (X, A4, OUT2)),
+    "rolls_one": (rolls, (X[:1], A4[:1, :1], OUT2[:1, :1])),
+    "rolls_nothing": (rolls_nothing, (X[:0], OUT)),
+    "differences": (differences, (X, A4, OUT)),
+    "spreads": (spreads, (X, A4, OUT)),
+    "crosses": (crosses, (A4, OUT)),
+    "transposes": (transposes, (A4, OUT2)),
+    "views": (views, (A4, OUT)),
+}
+# Sums of products and of squares meet in another order than NumPy's.
+SUMMED = ("of_numbers", "filled", "spreads", "transposes", "diagonals")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_loop_makes_what_numpy_makes(name):
+    function, args = PROGRAMS[name]
+    assert is_same(called(function, args), run_in_c(function, args), name not in SUMMED)
+
+
+def reshapes_wrongly(A, out):
+    for k in range(2):
+        out[k] = A[k:].reshape(5, -1)[0, 0]
+
+
+def test_a_shape_that_does_not_fit_is_an_error_of_numpys_kind():
+    expected, found = (run(reshapes_wrongly, (A4, OUT))[0] for run in (called, run_in_c))
+    assert expected[0] is found[0] is ValueError
