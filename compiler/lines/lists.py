@@ -1,4 +1,4 @@
-"""Lists of Python that a loop appends numbers to."""
+"""Lists of Python that a loop appends numbers or arrays to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.text import Text
-from opweave.compiler.lines.values import Held, Number, NumberType
+from opweave.compiler.lines.values import Held, Number, NumberType, Size
+from opweave.opcodes.dtypes import DType
 
 
 @dataclass(frozen=True)
@@ -16,13 +17,20 @@ class Appended:
     Attributes:
         name: of the list, in Python.
         c_name: of what C appends to; it hands over what it has, however the loop ends.
-        type: of the numbers.
+        type: of the numbers, or of the elements of arrays.
+        sizes: of each array, in sums of what the call gives; none of numbers.
     """
 
     name: str
     c_name: str
     type: NumberType
     c_type: str
+    sizes: tuple[Size, ...] = ()
+
+    @property
+    def words(self) -> int:
+        """Words that it leaves: an address, how often it was appended to, and the extents."""
+        return 2 + len(self.sizes)
 
 
 class Lists:
@@ -39,15 +47,32 @@ class Lists:
             NoLoopError: what is appended is no number, or not always of one type.
         """
         if not isinstance(value, Number) or value.maybe:
-            raise NoLoopError("a list of other than numbers of one type")
+            raise NoLoopError("a list of other than arrays, or numbers of one type")
         if not value.is_word:
             raise NoLoopError(f"a list of {value.type_name}")
+        found = self._list(name, value.type, value.c_type)
+        line = f"{found.c_name}.append({value.text})"
+        self.text.add(f"if (!{line}) LOOP_FAULT(LOOP_NO_MEMORY, {self.text.line}, 0, 0, 0);")
+
+    def room_for(self, name: str, dtype: DType, sizes: tuple[Size, ...]) -> str:
+        """The place of one more array in the list of a name: a constant of C.
+
+        Raises:
+            NoLoopError: the list has others.
+        """
+        found = self._list(name, dtype, dtype.storage, sizes)
+        count = " * ".join(size.factor for size in sizes)
+        room = self.text.named("auto", f"{found.c_name}.more({count})", "item")
+        self.text.add(f"if (!{room}) LOOP_FAULT(LOOP_NO_MEMORY, {self.text.line}, 0, 0, 0);")
+        return room
+
+    def _list(
+        self, name: str, kind: NumberType, c_type: str, sizes: tuple[Size, ...] = ()
+    ) -> Appended:
         found = self.appended.get(name)
         if found is None:
             c_name = self.text.unused(f"{name}_appended")
-            found = Appended(name, c_name, value.type, value.c_type)
-            self.appended[name] = found
-        if found.type is not value.type:
-            raise NoLoopError(f"{name}, a list of numbers of several types")
-        line = f"{found.c_name}.append({value.text})"
-        self.text.add(f"if (!{line}) LOOP_FAULT(LOOP_NO_MEMORY, {self.text.line}, 0, 0, 0);")
+            found = self.appended[name] = Appended(name, c_name, kind, c_type, sizes)
+        if found.type is not kind or found.sizes != sizes:
+            raise NoLoopError(f"{name}, a list of several types")
+        return found

@@ -25,10 +25,11 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
+from opweave.compiler.loops.appending import Appending
 from opweave.compiler.loops.functions import FUNCTIONS, METHODS
 from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.joining import of_numpy, with_axes
-from opweave.compiler.loops.statements import DEEPEST, Statements
+from opweave.compiler.loops.statements import DEEPEST
 from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
@@ -36,7 +37,7 @@ from opweave.opcodes.core import Kind
 Keywords = Mapping[str, Held]
 
 
-class LoopCalls(Statements):
+class LoopCalls(Appending):
     """Lowers calls.
 
     Attributes:
@@ -79,7 +80,10 @@ class LoopCalls(Statements):
         args, keywords = self._arguments(node)
         if getattr(node.func, "attr", "") != "append" or len(args) != 1 or keywords:
             raise NoLoopError("a list to which a loop does more than append")
-        self.lists.append(owner.name, args[0])
+        if isinstance(args[0], Strided | Elements):
+            self.append_array(owner.name, args[0])
+        else:
+            self.lists.append(owner.name, args[0])
         return Unchanging(None)
 
     def is_pure(self, node: ast.Call) -> bool:
@@ -97,7 +101,8 @@ class LoopCalls(Statements):
             return len(node.args) <= found.nin  # what is behind these is out=
         is_outer = isinstance(getattr(found, "__self__", None), np.ufunc)
         is_type = isinstance(found, type) and issubclass(found, np.generic)
-        return id(found) in FUNCTIONS or id(found) in WRITTEN or is_outer or is_type
+        is_known = id(found) in FUNCTIONS or id(found) in WRITTEN
+        return (is_known and found is not np.fill_diagonal) or is_outer or is_type
 
     def _is_outside(self, node: ast.expr) -> bool:
         """Whether an expression is a name that never changes, or an attribute of such a module."""

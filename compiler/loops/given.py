@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import BuiltinMethodType, FunctionType
 from typing import Any, NamedTuple
@@ -137,7 +137,8 @@ class LoweredLoop:
         parameters: what it gets.
         results: what it leaves to names of Python.
         asked: what it read of modules and globals.
-        lists: what it appends to; of each two words stand behind those of the results.
+        lists: what it appends to; their words stand behind those of the results.
+        linked: names by the lists whose last item is what they hold.
     """
 
     source: str
@@ -145,6 +146,7 @@ class LoweredLoop:
     results: tuple[Result, ...]
     asked: tuple[OutsideName, ...]
     lists: tuple[Appended, ...] = ()
+    linked: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -172,6 +174,16 @@ class LoopCall:
 def words_of(results: Sequence[Result]) -> int:
     """How many words results or an error take."""
     return max(FAULT_WORDS, sum(len(result.words) for result in results))
+
+
+def places_of(
+    results: Sequence[Result], lists: Iterable[Appended]
+) -> Iterator[tuple[Appended, int]]:
+    """Where the words of each list begin."""
+    place = words_of(results)
+    for each in lists:
+        yield each, place
+        place += each.words
 
 
 def value_of(size: Size, extents: Mapping[str, int]) -> int:

@@ -203,6 +203,28 @@ def _flattened(self: Statements, array: Held) -> Held:
     return self.copied(found) if isinstance(found, Strided) else found
 
 
+def _split(self: Statements, array: Held, sections: Held, axis: Held = ZERO) -> Held:
+    """``np.split`` into so many equal parts: views."""
+    found, count = as_computed(array), getattr(sections, "known", None)
+    if isinstance(found, Number) or not found.rank or type(count) is not int or count < 1:
+        raise NoLoopError("split of other than an array into a number of parts")
+    whole = found if isinstance(found, Strided) else self.apart(found)
+    place = axis_of(axis, whole.rank)
+    length = whole.sizes[place]
+    self.numbers.fault(f"{length.factor} % {count}", "LOOP_SPLIT")
+    size = Size.of(self.text.named("int64", f"{length.factor} / {count}", "n"))
+    sizes = (*whole.sizes[:place], size, *whole.sizes[place + 1 :])
+    pointers = (
+        f"{whole.pointer} + {n} * {size.text} * {whole.strides[place]}" for n in range(count)
+    )
+    return Several(
+        tuple(
+            replace(whole, pointer=pointer, sizes=sizes, where=None, is_whole=False)
+            for pointer in pointers
+        )
+    )
+
+
 def _outer(self: Statements, a: Held, b: Held) -> Held:
     """``np.outer``: of vectors."""
     x, y = as_computed(a), as_computed(b)
@@ -226,4 +248,5 @@ JOINING: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.reshape, _reshaped),
     (np.ravel, _flat),
     (np.outer, _outer),
+    (np.split, _split),
 )

@@ -41,8 +41,8 @@ from opweave.compiler.loops.given import (
     found_in,
     locals_of,
     number_type,
+    places_of,
     value_of,
-    words_of,
 )
 from opweave.compiler.loops.joining import of_numpy
 from opweave.compiler.scheduling.vendors import is_for_blas
@@ -85,6 +85,7 @@ class Lowering(LoopCalls):
         self.is_entered = True
         self.statements([node])
         results = self._results([name for name in wanted if name in self.changed])
+        linked = self.linked(node, {result.name for result in results}, self.writes)
         text = rendered(
             "host/loop.cu.j2",
             name=FUNCTION,
@@ -96,8 +97,10 @@ class Lowering(LoopCalls):
             guards=self._guards(),
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
-            lists=[(a.c_type, a.c_name) for a in self.lists.appended.values()],
-            first_list=words_of(results),
+            lists=[
+                (a.c_type, a.c_name, place, [size.text for size in a.sizes])
+                for a, place in places_of(results, self.lists.appended.values())
+            ],
         )
         return LoweredLoop(
             text,
@@ -105,6 +108,7 @@ class Lowering(LoopCalls):
             tuple(results),
             self.asked.all,
             tuple(self.lists.appended.values()),
+            linked,
         )
 
     def _guards(self) -> list[str]:

@@ -115,7 +115,22 @@ def _full(self: Statements, sizes: tuple[Size, ...], value: float, dtype: DType)
 
 
 def _diagonal(self: Statements, array: Held) -> Held:
-    """The diagonal of a matrix, as a view."""
+    """The diagonal of a matrix, which nobody can write to."""
+    return self.copied(_view_of_diagonal(self, array))
+
+
+def _fill_diagonal(self: Statements, array: Held, value: Held) -> Held:
+    self.put(_view_of_diagonal(self, array), as_number(value))
+    return NONE
+
+
+def as_number(held: Held) -> Number:
+    if not isinstance(held, Number):
+        raise NoLoopError("an array where a number is needed")
+    return held
+
+
+def _view_of_diagonal(self: Statements, array: Held) -> Strided:
     if not isinstance(array, Strided) or array.rank != 2:
         raise NoLoopError("the diagonal of other than a matrix in memory")
     (rows, columns), (line, apart) = array.sizes, array.strides
@@ -131,9 +146,7 @@ def _diag(self: Statements, array: Held) -> Held:
     """``np.diag``: a copy of the diagonal, or a matrix with one."""
     found = as_array(self, array)
     if found.rank == 2:
-        diagonal = _diagonal(self, self.apart(found) if isinstance(found, Elements) else found)
-        assert isinstance(diagonal, Strided)
-        return self.copied(diagonal)
+        return _diagonal(self, self.apart(found) if isinstance(found, Elements) else found)
     (size,) = found.sizes
     vector = self.apart(found) if isinstance(found, Elements) else found
     zero = self.converted(literal(0), vector.dtype)
@@ -172,6 +185,7 @@ MAKING: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.full, _full_of),
     (np.diag, _diag),
     (np.diagonal, _diagonal),
+    (np.fill_diagonal, _fill_diagonal),
     (np.eye, _identity),
     (np.identity, _identity),
     (np.arange, _arange),

@@ -41,6 +41,7 @@ class LoopNames(Expressions):
         said: their variables, with those that say which they are.
         held_by: the rooms of arrays that names hold.
         owners: the names that made these arrays.
+        in_lists: lists of Python that have such an array.
     """
 
     def __init__(self, *args: Any):
@@ -52,6 +53,7 @@ class LoopNames(Expressions):
         self.said: dict[str, str] = {}
         self.held_by: dict[str, str] = {}
         self.owners: dict[str, str] = {}
+        self.in_lists: dict[str, str] = {}
 
     def is_fixed(self, size: Size) -> bool:
         """True for a sum of what the call gives."""

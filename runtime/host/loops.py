@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.lines.clibrary import CALLED, ONE
+from opweave.compiler.lines.lists import Appended
 from opweave.compiler.loops.given import (
     FAULT_WORDS,
     LARGEST_GIVEN,
@@ -19,6 +20,7 @@ from opweave.compiler.loops.given import (
     Result,
     checked,
     computed_outside,
+    places_of,
     words_of,
 )
 from opweave.opcodes.dtypes import DType
@@ -56,6 +58,7 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
         "a power that Python has as a complex number, in a loop that C runs",
     ),
     (ValueError, "cannot reshape array of size {0} into another number of elements"),
+    (ValueError, "array split does not result in an equal division"),
 )
 
 
@@ -82,8 +85,9 @@ class HostLoop:
         self._address = ctypes.cast(self._library.loop, ctypes.c_void_p).value
         self._start, self._pack = starter(), packer(lowered.parameters)
         self.holds = checked(lowered.asked)
-        self._first_list = words_of(lowered.results)
-        self._words = ctypes.c_longlong * (self._first_list + 2 * len(lowered.lists))
+        self._places = tuple(places_of(lowered.results, lowered.lists))
+        count = words_of(lowered.results) + sum(each.words for each in lowered.lists)
+        self._words = ctypes.c_longlong * count
 
     def __call__(self, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """Run it; what the names of its results hold afterwards, None where it had no round.
@@ -94,9 +98,8 @@ class HostLoop:
         """
         made = self._words()
         end = self._start(self._address, self._pack(values), made)
-        for n, each in enumerate(self.lowered.lists):
-            at = self._first_list + 2 * n
-            values[each.name].extend(_numbers(each.type, *made[at : at + 2]))
+        for each, at in self._places:
+            values[each.name].extend(_items(each, *made[at : at + each.words]))
         if end != DONE:
             if end == NO_ROUND:
                 return None
@@ -104,8 +107,14 @@ class HostLoop:
         results = self.lowered.results
         if not results:
             return ()
-        words = iter(made)
-        return tuple(_left(r, [next(words) for _ in r.words]) for r in results)
+        words, linked = iter(made), self.lowered.linked
+        left = [_left(r, [next(words) for _ in r.words]) for r in results]
+        if linked:
+            return tuple(
+                values[linked[r.name]][-1] if r.name in linked else x
+                for r, x in zip(results, left, strict=True)
+            )
+        return tuple(left)
 
 
 @Once
@@ -179,14 +188,17 @@ def _left(result: Result, words: Sequence[int]) -> Any:
     return made
 
 
-def _numbers(kind: Any, at: int, count: int) -> list[Any]:
+def _items(each: Appended, at: int, count: int, *shape: int) -> list[Any]:
     """What a loop has appended to a list; its memory is given back."""
     if not count:
         return []
-    made = np.empty(count, kind.numpy if isinstance(kind, DType) else kind)
+    kind = each.type.numpy if isinstance(each.type, DType) else each.type
+    made = np.empty((count, *shape), kind)
     ctypes.memmove(made.ctypes.data, at, made.nbytes)
     _free()(at)
-    return list(made) if isinstance(kind, DType) else made.tolist()
+    if shape:
+        return [row.copy() for row in made]
+    return list(made) if isinstance(each.type, DType) else made.tolist()
 
 
 def _number(bits: int, kind: Any) -> Any:

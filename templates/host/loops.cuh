@@ -8,7 +8,7 @@ extern "C" void free(void*);
 enum LoopEnd {
     LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_NOT_SERVED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
     LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY, LOOP_MASK, LOOP_TUPLE, LOOP_NAN,
-    LOOP_COMPLEX, LOOP_RESHAPE, LOOP_MATH
+    LOOP_COMPLEX, LOOP_RESHAPE, LOOP_SPLIT, LOOP_MATH
 };
 #define LOOP_FAULT(kind, line, a, b, c) \
     do { made[0] = line; made[1] = (int64)(a); made[2] = (int64)(b); made[3] = (int64)(c); return kind; } while (0)
@@ -89,7 +89,7 @@ OW_INLINE void exchange(LoopRoom& a, LoopRoom& b) {
     b.at = at, b.bytes = bytes;
 }
 
-// What a loop appends to a list of Python: handed over with the function's end, whatever that is.
+// Numbers or arrays that a loop appends to a list of Python: handed over with the function's end, whatever that is.
 extern "C" void* realloc(void*, unsigned long);
 template <class T> struct LoopList {
     int64* made;
@@ -106,6 +106,15 @@ template <class T> struct LoopList {
         }
         at[count++] = x;
         return true;
+    }
+    T* more(int64 size) {  // the place of an array; all have one size
+        if (!at || (count + 1) * size > room) {
+            const int64 more = 2 * (count + 1) * size + 64;
+            void* const found = realloc(at, more * (int64)sizeof(T));
+            if (!found) return 0;
+            at = (T*)found, room = more;
+        }
+        return at + size * count++;
     }
 };
 

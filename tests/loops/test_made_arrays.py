@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from opweave._loops.rolled import Rolled
 from tests.loops.programs import row, square, words
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
 
@@ -141,6 +142,32 @@ def views(A, out):
         out += a - b + c.sum(axis=1)
 
 
+def splits(A, out):
+    for k in range(3):
+        a, b = np.split(A * k, 2)
+        c, d = np.split(A, 2, axis=1)
+        out += a[0] + b[k // 2] + c.sum() - d[k].sum()
+        np.fill_diagonal(A, k)
+
+
+def collects(A, n):
+    found, sums, h = [], [], A[0] * 0
+    for k in range(n):
+        h = np.tanh(A @ h + A[k % 4])
+        found.append(h)
+        sums.append(h * k)
+    return found, sums, h
+
+
+def collects_some(A, n):
+    found, h = [], A[0] * 0
+    for k in range(n):
+        h = h + A[k % 4]
+        if k % 2:
+            found.append(h)
+    return found
+
+
 X, Y, A4, N4 = row(4), np.cos(np.arange(4.0)), square(4), words(4, 1)
 OUT, OUT2 = np.zeros(4), np.zeros((4, 4))
 PROGRAMS = {
@@ -163,16 +190,79 @@ PROGRAMS = {
     "spreads": (spreads, (X, A4, OUT)),
     "crosses": (crosses, (A4, OUT)),
     "transposes": (transposes, (A4, OUT2)),
+    "splits": (splits, (A4, OUT)),
+    "collects": (collects, (A4, 5)),
+    "collects_nothing": (collects_some, (A4[:, :0], 4)),
+    "collects_some": (collects_some, (A4, 5)),
     "views": (views, (A4, OUT)),
 }
 # Sums of products and of squares meet in another order than NumPy's.
-SUMMED = ("of_numbers", "filled", "spreads", "transposes", "diagonals")
+SUMMED = ("of_numbers", "filled", "spreads", "transposes", "diagonals", "splits", "collects")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_loop_makes_what_numpy_makes(name):
     function, args = PROGRAMS[name]
     assert is_same(called(function, args), run_in_c(function, args), name not in SUMMED)
+
+
+def test_the_last_item_of_a_list_is_what_the_name_holds():
+    rolled = Rolled(collects)
+    found, sums, h = rolled(A4.copy(), 5)
+    assert rolled.ran
+    assert found[-1] is h
+    assert all(a.flags.owndata for a in (*found, *sums))
+
+
+def changed_later(A, n):
+    found, h = [], A[0] * 0
+    for k in range(n):
+        h = h + A[k]
+        found.append(h)
+        h *= 2
+    return found
+
+
+def in_a_list_or_not(A, n):
+    found, h = [], A[0] * 0
+    for k in range(n):
+        h = h + A[k]
+        if k % 2:
+            found.append(h)
+    return found, h
+
+
+def rows_of_it(A, n):
+    found = []
+    for k in range(n):
+        found.append(A[k])
+        A[k] += 1
+    return found
+
+
+def of_growing(A, n):
+    found = []
+    for k in range(n):
+        found.append(A[:k].sum(axis=1))
+    return found
+
+
+@pytest.mark.parametrize("function", [changed_later, in_a_list_or_not, rows_of_it, of_growing])
+def test_lists_of_arrays_that_somebody_can_tell_from_copies_are_pythons(function):
+    rolled = Rolled(function)
+    assert is_same(called(function, (A4, 4)), called(rolled, (A4, 4)), exactly=True)
+    assert not rolled.ran
+
+
+def writes_into_a_diagonal(A, out):
+    for k in range(2):
+        np.diagonal(A)[:] = k
+
+
+def test_a_diagonal_cannot_be_written_to():
+    rolled = Rolled(writes_into_a_diagonal)
+    with pytest.raises(ValueError, match="read-only"):
+        rolled(A4.copy(), OUT)
 
 
 def reshapes_wrongly(A, out):

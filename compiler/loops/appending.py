@@ -1,0 +1,71 @@
+"""Arrays that a loop appends to lists of Python: copies, where nobody can tell."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from opweave.compiler.captures.source import NoLoopError, stored_in
+from opweave.compiler.lines.applied import dense_strides
+from opweave.compiler.lines.values import Elements, Strided
+from opweave.compiler.loops.statements import Statements
+
+
+class Appending(Statements):
+    """Appends arrays."""
+
+    def append_array(self, name: str, array: Strided | Elements) -> None:
+        """Append an array that the loop makes to the list of a name.
+
+        Raises:
+            NoLoopError: it is a part of an array, or its extents change.
+        """
+        if not array.rank or not all(map(self.is_fixed, array.sizes)):
+            raise NoLoopError("a list of arrays whose extents change")
+        if isinstance(array, Strided):
+            self._check_whole(array)
+            if self.in_lists.setdefault(array.base, name) != name:
+                raise NoLoopError("an array in two lists")
+        item = self.lists.room_for(name, array.dtype, array.sizes)
+        made = Strided(item, array.dtype, item, array.sizes, dense_strides(array.sizes))
+        self.lies_as(item, array)
+        if self.may_be_turned(item):
+            raise NoLoopError("a list of arrays that NumPy may lay out in another order")
+        self.store(made, array)
+
+    def _check_whole(self, array: Strided) -> None:
+        """Hold that an array is one that the loop makes, and all of it."""
+        is_made = array.base in self.held_by and array.base == array.pointer
+        if not is_made or array.strides != dense_strides(array.sizes):
+            raise NoLoopError("a list of arrays that the loop does not make")
+
+    def linked(
+        self, node: ast.For | ast.While, left: set[str], written: set[str]
+    ) -> Mapping[str, str]:
+        """Names that hold the last item of a list when the loop has ended.
+
+        Raises:
+            NoLoopError: an array in a list is written to, or may be that of a name that is left.
+        """
+        if written & set(self.in_lists):
+            raise NoLoopError("an array in a list, to which the loop writes")
+        found = {}
+        for name in left:
+            where = self.in_lists.get(getattr(self.env.get(name), "base", ""))
+            if where is not None:
+                if not _is_last(node, where, name):
+                    raise NoLoopError(f"{name}, which may be in a list, too")
+                found[name] = where
+        return found
+
+
+def _is_last(node: ast.For | ast.While, where: str, name: str) -> bool:
+    """Whether every round appends what a name holds at its end."""
+    if any(isinstance(n, ast.Break | ast.Continue) for n in ast.walk(node)):
+        return False
+    for statement in reversed(node.body):
+        if name in stored_in(statement) or where in {
+            n.id for n in ast.walk(statement) if isinstance(n, ast.Name)
+        }:
+            return ast.unparse(statement) == f"{where}.append({name})"
+    return False
