@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import along
+from opweave.compiler.lines.equations import Equations
 from opweave.compiler.lines.indexing import Indexing, Item, Slice
-from opweave.compiler.lines.products import Products
 from opweave.compiler.lines.values import LONGEST, Array, Computed, Elements, Number, Size, Strided
 from opweave.opcodes.dtypes import BOOL, I64
 
@@ -36,7 +36,7 @@ class Picked:
         return (*own[: self.axis], *self.offsets.sizes, *own[self.axis :])
 
 
-class Picking(Products):
+class Picking(Equations):
     """Lowers indices with arrays in them."""
 
     indexing: Indexing

@@ -246,6 +246,10 @@ _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.transpose, METHODS["transpose"]),
     *MAKING,
     *JOINING,
+    (np.linalg.solve, lambda self, a, b: self.solved(a, b)),
+    (np.linalg.inv, lambda self, a: self.inverted(a)),
+    (np.linalg.cholesky, lambda self, a: self.cholesky(a)),
+    (np.linalg.det, lambda self, a: self.determinant(a)),
     *REDUCING,
     *MATHEMATICS,
 )

@@ -104,8 +104,10 @@ def _shape(self: Statements, shape: Held) -> tuple[Size, ...]:
 
 
 def _extent(self: Statements, number: Held) -> Size:
-    if not isinstance(number, Number) or number.type is not int or number.low < 0:
-        raise NoLoopError("an array whose shape may be negative")
+    if not isinstance(number, Number) or number.type is not int:
+        raise NoLoopError("a shape of other than integers")
+    if number.low < 0:
+        self.numbers.fault(f"{number.text} < 0", "LOOP_NEGATIVE")
     return self.indexing.size_of(number)
 
 

@@ -20,7 +20,9 @@ from opweave.runtime.host.launcher import HostLaunch, Run, runtime_library
 
 # The letter of a routine, and the code by which runtime.cpp knows how numbers are passed.
 KINDS: dict[DType, tuple[str, int]] = {F32: ("s", 0), F64: ("d", 1), C64: ("c", 2), C128: ("z", 3)}
-NAME = "scipy_cblas_{}{}64_"
+NAME, LAPACK = "scipy_cblas_{}{}64_", "scipy_{}{}_64_"
+# Of LAPACK, in the order of ``ProductLibrary``.
+SOLVERS = ("gesv", "potrf", "getrf")
 AS_IT_IS, TRANSPOSED = 111, 112  # CBLAS_TRANSPOSE of cblas.h
 ROW_MAJOR, COLUMN_MAJOR = 101, 102  # CBLAS_ORDER
 # What is added to the code of a kind, as in templates/host/products.h: a matrix by a vector, the
@@ -36,12 +38,12 @@ PRODUCT = struct.Struct("<3Q8qQq")
 
 
 @cache
-def routine(letter: str, name: str = "gemm") -> int | None:
+def routine(letter: str, name: str = "gemm", form: str = NAME) -> int | None:
     """The address of a routine, if NumPy's own BLAS has it."""
     try:
         path = importlib.import_module("numpy._core._multiarray_umath").__file__
         library = ctypes.CDLL(path)  # looks in what it is linked with, too
-        found = getattr(library, NAME.format(letter, name))
+        found = getattr(library, form.format(letter, name))
     except (ImportError, AttributeError, OSError):
         return None
     return ctypes.cast(found, ctypes.c_void_p).value
@@ -56,6 +58,7 @@ def _routine_of(how: int, letter: str) -> int | None:
 def product_library() -> int:
     """The address of a ``ProductLibrary``, for loops of Python; 0 where NumPy has another BLAS."""
     found = [_routine_of(how, letter) for how in ROUTINES for letter, _ in KINDS.values()]
+    found += [routine("d", name, LAPACK) for name in SOLVERS]
     if None in found:
         return 0
     made = (ctypes.c_void_p * (1 + len(found)))(None, *found)

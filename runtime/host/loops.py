@@ -59,6 +59,10 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
     ),
     (ValueError, "cannot reshape array of size {0} into another number of elements"),
     (ValueError, "array split does not result in an equal division"),
+    (np.linalg.LinAlgError, "Singular matrix"),
+    (np.linalg.LinAlgError, "Matrix is not positive definite"),
+    (np.linalg.LinAlgError, "Last 2 dimensions of the array must be square"),
+    (ValueError, "negative dimensions are not allowed"),
 )
 
 

@@ -14,8 +14,8 @@ enum { PRODUCT_AS_IT_IS = 111, PRODUCT_TRANSPOSED = 112, PRODUCT_ROW_MAJOR = 101
 // a matrix by what it is transposed.
 enum { PRODUCT_BY_VECTOR = 4, PRODUCT_VECTOR_BY = 8, PRODUCT_OF_VECTORS = 12, PRODUCT_BY_ITSELF = 16, PRODUCT_KINDS = 20 };
 
-// What loops get: who computes a Product, and the routines by their kinds.
+// What loops get: who computes a Product, its routines by their kinds, and LAPACK's of doubles.
 struct ProductLibrary {
     void (*compute)(const Product*);
-    void* routines[PRODUCT_KINDS];
+    void *routines[PRODUCT_KINDS], *solve, *cholesky, *factor;
 };
