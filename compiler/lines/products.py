@@ -6,13 +6,13 @@ that a loop has the bits of the same lines unrolled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.arithmetic import Arithmetic, as_computed
-from opweave.compiler.lines.values import Array, Computed, Elements, Held, Number, Size, Strided
+from opweave.compiler.lines.values import Array, Computed, Elements, Held, Number, Size
 from opweave.compiler.scheduling.vendors import BLAS_COLUMNS, BLAS_DEPTH, BLAS_FROM
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Phase
@@ -61,27 +61,27 @@ class Products(Arithmetic):
             wrong = f"{depth.text} != {other.text}"
             self.numbers.fault(wrong, "LOOP_PRODUCT", depth.text, other.text)
             y = replace(y, sizes=(depth, *y.sizes[1:]))
-        x, y = self._read_again(x, dtype), self._read_again(y, dtype)
         if x.rank == y.rank == 1:
             return self._of_vectors(x, y, dtype)
         made = self.view_in(self.room(), dtype, (*x.sizes[:-1], *y.sizes[1:]))
-        self._chosen(x, y, made.pointer, dtype, lambda: self._accumulated(x, y, made))
+        self._multiplied(x, y, made.pointer, dtype)
         return self.copied(made)
 
-    def _read_again(self, operand: Array, dtype: DType) -> Array:
-        """An operand in memory, unless it is a vector or lies there: it is read more than once."""
-        if isinstance(operand, Strided) or operand.rank == 1:
-            return operand
-        return self.apart(operand)
-
     def _of_vectors(self, x: Array, y: Array, dtype: DType) -> Number:
-        if self.by_library(Sizes(Size.of(1), x.sizes[0], Size.of(1))) is False:
+        """Long ones by the library, short ones as a sum; where lengths change C decides."""
+        one = Size.of(1)
+        sizes = Sizes(one, x.sizes[0], one)
+        by_library = self.by_library(sizes)
+        if by_library is False:
             return self._summed(x, y)
         found = self.text.variable(dtype.register, self.text.fresh("product"))
-        self._chosen(
-            x, y, f"&{found}", dtype,
-            lambda: self.text.add(f"{found} = {self._summed(x, y).text};"),
-        )  # fmt: skip
+        if by_library:
+            self._by_library(x, y, f"&{found}", dtype)
+        else:
+            with self.text.block(f"if ({sizes.by_library})"):
+                self._by_library(x, y, f"&{found}", dtype)
+            with self.text.block("else"):
+                self.text.add(f"{found} = {self._summed(x, y).text};")
         return Number(dtype, self.text.named(dtype.register, found))
 
     def _summed(self, x: Array, y: Array) -> Number:
@@ -89,34 +89,56 @@ class Products(Arithmetic):
         assert isinstance(product, Elements)
         return self.reduced("sum", product)
 
-    def _chosen(
-        self, x: Array, y: Array, out: str, dtype: DType, ours: Callable[[], None]
-    ) -> None:
-        """A product by the library or by lines of ours: where sizes change C decides."""
+    def _multiplied(self, x: Array, y: Array, out: str, dtype: DType) -> None:
+        """A product with a matrix: by the library, by ours, or as C decides by the sizes."""
         one = Size.of(1)
         rows, columns = x.sizes[0] if x.rank == 2 else one, y.sizes[1] if y.rank == 2 else one
         sizes = Sizes(rows, x.sizes[-1], columns)
-        found = self.by_library(sizes)
-        if found is None:
+        by_library = self.by_library(sizes)
+        if by_library:
+            self._by_library(x, y, out, dtype)
+            return
+        matrices = self._matrices(x, y, dtype)
+        ours = f"loop_multiply_here<{self._adder(dtype)}>({', '.join(matrices)}, {out});"
+        if by_library is None:
             with self.text.block(f"if ({sizes.by_library})"):
-                self._multiplied(x, y, out, dtype, sizes)
-            with self.text.block("else"):
-                ours()
-        elif found:
-            self._multiplied(x, y, out, dtype, sizes)
+                self._passed(matrices, out, dtype)
+            self.text.add(f"else {ours}")
         else:
-            ours()
+            self.text.add(ours)
+        self.text.add(f"LOOP_TICK({' * '.join(size.factor for size in sizes)});")
 
-    def _multiplied(self, x: Array, y: Array, out: str, dtype: DType, sizes: Sizes) -> None:
-        """The product by the library."""
-        names = []
-        for operand in (x, y):
-            names.append(self._matrix(operand, dtype, is_row=operand is x))
-            room = self.room()
-            self.numbers.fault(f"!{names[-1]}.served_by({room})", "LOOP_NO_MEMORY")
-        kind = SUMMED.index(dtype)
-        self.text.add(f"loop_multiply(*{self.library()}, {kind}, {', '.join(names)}, {out});")
+    def _by_library(self, x: Array, y: Array, out: str, dtype: DType) -> None:
+        self._passed(self._matrices(x, y, dtype), out, dtype)
+        sizes = (*x.sizes, *y.sizes[1:])
         self.text.add(f"LOOP_TICK({' * '.join(s.factor for s in sizes)} / {STEPS});")
+
+    def _passed(self, matrices: Sequence[str], out: str, dtype: DType) -> None:
+        """Pass two matrices to the library, in strides that it takes."""
+        for matrix in matrices:
+            self.numbers.fault(f"!{matrix}.served_by({self.room()})", "LOOP_NO_MEMORY")
+        kind = SUMMED.index(dtype)
+        self.text.add(f"loop_multiply(*{self.library()}, {kind}, {', '.join(matrices)}, {out});")
+
+    def _matrices(self, x: Array, y: Array, dtype: DType) -> tuple[str, str]:
+        return self._matrix(x, dtype, is_row=True), self._matrix(y, dtype, is_row=False)
+
+    def _adder(self, dtype: DType) -> str:
+        """The name of a struct: where a running value begins, how it takes a product, its end."""
+        operator, slots = OPERATORS["matmul"], {"T": dtype.register}
+        added = operator.opcode(Phase.ACCUMULATE).row(dtype.kind)
+        last = operator.opcode(Phase.REDUCE).row(dtype.kind)
+        name = f"Product_{dtype.name}"
+        lines = (
+            f"struct {name} {{",
+            f"    using T = {dtype.register};",
+            f"    static T start() {{ return {rename(added.start, slots)}; }}",
+            f"    static T add(T x, T y, T acc) {{ return {rename(added.text, slots)}; }}",
+            f"    static T last(T acc) {{ return {rename(last.text, slots)}; }}",
+            "};",
+        )
+        self.functions["\n".join(lines)] = None
+        return name
 
     def _matrix(self, operand: Array, dtype: DType, is_row: bool) -> str:
         """The name of a ``LoopMatrix``."""
@@ -140,47 +162,6 @@ class Products(Arithmetic):
         assert isinstance(found, Elements)
         return found
 
-    def _accumulated(self, x: Array, y: Array, made: Strided) -> None:
-        """Every element is one running value, which takes the products in rising order.
-
-        They are added to what the elements hold, columns innermost.
-        """
-        dtype, operator = made.dtype, OPERATORS["matmul"]
-        code = operator.opcode(Phase.ACCUMULATE).row(dtype.kind)
-        self.store(made, Number(dtype, f"{dtype.register}({rename(code.start, _slots(dtype))})"))
-        rows, depth = x.sizes[0].text if x.rank == 2 else "", x.sizes[-1].text
-        columns = y.sizes[1].text if y.rank == 2 else ""
-        i, k, j = (self.text.fresh("k") for _ in range(3))
-
-        def step() -> None:
-            own = made.at([n for n, end in ((i, rows), (j, columns)) if end])
-            left = self.element(x, [i, k] if rows else [k])
-            right = self.element(y, [k, j] if columns else [k])
-            slots = {
-                "x": self.cast(left, x.dtype, dtype),
-                "y": self.cast(right, y.dtype, dtype),
-                "acc": self.text.named(dtype.register, f"load({own})"),
-            }
-            self.text.add(f"store({own}, {rename(code.text, slots)});")
-
-        heads = [(n, end) for n, end in ((i, rows), (k, depth), (j, columns)) if end]
-        texts = [f"for (int64 {n} = 0; {n} < {end}; ++{n})" for n, end in heads]
-        self.nested(texts, step, are_apart=bool(columns))  # of a vector all rounds add to one
-        self.text.add(f"LOOP_TICK({' * '.join(s.factor for s in (*x.sizes, *y.sizes[1:]))});")
-        self._finished(made)
-
-    def _finished(self, made: Strided) -> None:
-        """What kernels do to a running value at its end."""
-        last = OPERATORS["matmul"].opcode(Phase.REDUCE).row(made.dtype.kind).text
-        if last == "acc":
-            return
-
-        def finish(places: Sequence[str]) -> None:
-            slots = {"acc": self.element(made, places), **_slots(made.dtype)}
-            self.put_at(made, places, rename(last, slots))
-
-        self.each(made.sizes, finish)
-
     def by_library(self, sizes: Sizes) -> bool | None:
         """Whether BLAS computes a product in every such call; None where that may change."""
         raise NotImplementedError
@@ -188,7 +169,3 @@ class Products(Arithmetic):
     def library(self) -> str:
         """The parameter that has the routines."""
         raise NotImplementedError
-
-
-def _slots(dtype: DType) -> dict[str, str]:
-    return {"T": dtype.register}

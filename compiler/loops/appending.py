@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.lines.applied import dense_strides
-from opweave.compiler.lines.values import Elements, Strided
+from opweave.compiler.lines.values import Elements, Held, Listed, Strided, Unchanging
 from opweave.compiler.loops.statements import Statements
 
 
 class Appending(Statements):
-    """Appends arrays."""
+    """Appends numbers and arrays."""
 
-    def append_array(self, name: str, array: Strided | Elements) -> None:
+    def appended(
+        self, owner: Listed, node: ast.Call, args: Sequence[Held], keywords: Mapping[str, Held]
+    ) -> Held:
+        """A call of a method of a list."""
+        if getattr(node.func, "attr", "") != "append" or len(args) != 1 or keywords:
+            raise NoLoopError("a list to which a loop does more than append")
+        if isinstance(args[0], Strided | Elements):
+            self._append_array(owner.name, args[0])
+        else:
+            self.lists.append(owner.name, args[0])
+        return Unchanging(None)
+
+    def _append_array(self, name: str, array: Strided | Elements) -> None:
         """Append an array that the loop makes to the list of a name.
 
         Raises:

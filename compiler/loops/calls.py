@@ -59,32 +59,20 @@ class LoopCalls(Appending):
         owner = self.value(node.func.value) if isinstance(node.func, ast.Attribute) else None
         if isinstance(owner, Strided | Elements):
             assert isinstance(node.func, ast.Attribute)
-            method = METHODS.get(node.func.attr)
-            written = WRITTEN_METHODS.get(node.func.attr)
-            if written is not None:
-                args, keywords = self._arguments(node, owner)
-                return self._written(written, [owner, *args], keywords)
-            if method is None:
+            method, written = (rows.get(node.func.attr) for rows in (METHODS, WRITTEN_METHODS))
+            if method is None and written is None:
                 raise NoLoopError(f"the method {node.func.attr} inside a loop")
             args, keywords = self._arguments(node, owner)
-            return _tried(method, self, owner, *args, **keywords)
+            if method is not None:
+                return _tried(method, self, owner, *args, **keywords)
+            return self._written(written, [owner, *args], keywords)
         if isinstance(owner, Listed):
-            return self._appended(owner, node)
+            return self.appended(owner, node, *self._arguments(node))
         function = self.value(node.func)
         args, keywords = self._arguments(node)
         if not isinstance(function, Unchanging):
             raise NoLoopError("a call of what the loop computes")
         return self._call(function.value, args, keywords)
-
-    def _appended(self, owner: Listed, node: ast.Call) -> Held:
-        args, keywords = self._arguments(node)
-        if getattr(node.func, "attr", "") != "append" or len(args) != 1 or keywords:
-            raise NoLoopError("a list to which a loop does more than append")
-        if isinstance(args[0], Strided | Elements):
-            self.append_array(owner.name, args[0])
-        else:
-            self.lists.append(owner.name, args[0])
-        return Unchanging(None)
 
     def is_pure(self, node: ast.Call) -> bool:
         if any(k.arg in (None, "out") for k in node.keywords):
@@ -190,7 +178,7 @@ class LoopCalls(Appending):
         text = self.text.named(dtype.register, self.converted(args[0], dtype))
         return Number(dtype, text, *bounds_of(dtype))
 
-    def _written(self, function: FunctionType, args: list[Held], keywords: Keywords) -> Held:
+    def _written(self, function: Any, args: list[Held], keywords: Keywords) -> Held:
         """A function of NumPy's that is written as loops compile it, of real numbers."""
         for held in (*args, *keywords.values()):
             if getattr(getattr(held, "dtype", None), "kind", "") == "c":

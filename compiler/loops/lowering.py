@@ -9,26 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.captures.kinds import is_made_anew, is_row_by_row, is_served
+from opweave.compiler.captures.kinds import is_made_anew
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
-from opweave.compiler.lines.applied import bounds_of, dense_strides
-from opweave.compiler.lines.products import LIBRARY, Sizes
+from opweave.compiler.lines.applied import dense_strides
+from opweave.compiler.lines.products import Sizes
 from opweave.compiler.lines.values import (
-    LONGEST,
     AgainError,
     Held,
-    Listed,
     Mixed,
     Number,
     Size,
     Strided,
-    Unchanging,
 )
-from opweave.compiler.loops.calls import LoopCalls
+from opweave.compiler.loops.entering import Entering
 from opweave.compiler.loops.given import (
     FUNCTION,
-    LARGEST_GIVEN,
     NUMBERS,
     OWN,
     LoopCall,
@@ -36,19 +32,15 @@ from opweave.compiler.loops.given import (
     OutsideNames,
     Parameter,
     Result,
-    computed_outside,
-    constant,
     found_in,
     locals_of,
-    number_type,
     places_of,
     value_of,
 )
-from opweave.compiler.loops.joining import of_numpy
 from opweave.compiler.scheduling.vendors import is_for_blas
 
 
-class Lowering(LoopCalls):
+class Lowering(Entering):
     """Lowers one loop."""
 
     def __init__(
@@ -60,7 +52,7 @@ class Lowering(LoopCalls):
         """``known``: names of which an earlier lowering has found out, see ``AgainError``."""
         self.asked = OutsideNames()
         self.call, self.changed = LoopCall(values), set[str]()
-        super().__init__(self.resolver(function), self._outside, self._require)
+        super().__init__(self.resolver(function), self.outside, self._require)
         self.known, self.locals = known, locals_of(function)
         self.parameters: list[Parameter] = []
         self.required: dict[tuple[Size, int], None] = {}
@@ -80,16 +72,29 @@ class Lowering(LoopCalls):
         """
         self.changed = stored_in(node)
         for name, value in self.call.values.items():
-            self.first[name] = self.env[name] = self._given(name, value, name in self.changed)
+            self.first[name] = self.env[name] = self.entered_with(
+                name, value, name in self.changed
+            )
         self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
         self.is_entered = True
         self.statements([node])
         results = self._results([name for name in wanted if name in self.changed])
         linked = self.linked(node, {result.name for result in results}, self.writes)
-        text = rendered(
+        return LoweredLoop(
+            self._rendered(node, results),
+            tuple(self.parameters),
+            tuple(results),
+            self.asked.all,
+            tuple(self.lists.appended.values()),
+            linked,
+        )
+
+    def _rendered(self, node: ast.For | ast.While, results: Sequence[Result]) -> str:
+        lists = places_of(results, self.lists.appended.values())
+        return rendered(
             "host/loop.cu.j2",
             name=FUNCTION,
-            has_products=any(p.part == "library" for p in self.parameters),
+            has_products=any("LoopMatrix" in line for line in self.text.lines),
             about=[f"the loop at line {node.lineno}: one core runs its rounds"],
             functions=list(self.functions),
             parameters=[(p.c_type, p.c_name) for p in self.parameters],
@@ -97,18 +102,7 @@ class Lowering(LoopCalls):
             guards=self._guards(),
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
-            lists=[
-                (a.c_type, a.c_name, place, [size.text for size in a.sizes])
-                for a, place in places_of(results, self.lists.appended.values())
-            ],
-        )
-        return LoweredLoop(
-            text,
-            tuple(self.parameters),
-            tuple(results),
-            self.asked.all,
-            tuple(self.lists.appended.values()),
-            linked,
+            lists=[(a.c_type, a.c_name, at, [s.text for s in a.sizes]) for a, at in lists],
         )
 
     def _guards(self) -> list[str]:
@@ -180,100 +174,12 @@ class Lowering(LoopCalls):
     def written(self, target: Strided) -> None:
         self.writes.add(target.base)
 
-    def _given(self, name: str, value: Any, changes: bool) -> Held:
-        """What a name holds before the loop."""
-        if type(value) is np.ndarray:
-            return self._array(name, value)
-        if type(value) is list:
-            others = [v for n, v in self.call.values.items() if n != name]
-            if changes or any(other is value for other in others):
-                raise NoLoopError(f"{name}, a list that has other names, too")
-            return Listed(name)
-        number = number_type(value)
-        if number is None:
-            return Unchanging(value) if changes else constant(value)
-        wish = f"{name}_given" if changes else name
-        text = self._parameter(Number(number, "").c_type, wish, "number", name, type=number)
-        _, low, high = bounds_of(number)
-        if number is int:
-            low, high = -LARGEST_GIVEN, LARGEST_GIVEN
-        outside = None if changes or not isinstance(number, type) else ast.Name(name, ast.Load())
-        size = Size.of(text) if number is int else None
-        held = Number(number, text, size, low, high, None, outside)
-        if not changes:
-            return held
-        self.bind(name, held)
-        return self.env[name]
-
-    def _parameter(self, c_type: str, wish: str, part: str, name: str, **more: Any) -> str:
-        text = self.text.unused(wish)
-        self.parameters.append(Parameter(c_type, text, part, name, **more))
-        self.given.add(text)
-        return text
-
-    def _array(self, name: str, value: np.ndarray[Any, Any]) -> Strided:
-        dtype = of_numpy(value.dtype)
-        if not value.ndim or not is_served(value):
-            raise NoLoopError(f"{name}, an array without dimensions, or not aligned")
-        base = self._parameter(f"{dtype.storage}*", name, "pointer", name)
-        self.names[base] = name
-        sizes = tuple(self._extent(name, axis, extent) for axis, extent in enumerate(value.shape))
-        where = tuple((Size.of(0), size.plus(-1)) for size in sizes)
-        if value.flags.c_contiguous:
-            return Strided(base, dtype, base, sizes, dense_strides(sizes), where, is_whole=True)
-        strides = []
-        for axis, (extent, stride) in enumerate(zip(value.shape, value.strides, strict=True)):
-            if extent == 1 or stride == value.itemsize:
-                strides.append("0" if extent == 1 else "1")
-            else:
-                wish = f"{base}_s{axis}"
-                strides.append(self._parameter("int64", wish, "stride", name, axis=axis))
-        turned = not is_row_by_row(value)
-        return Strided(base, dtype, base, sizes, tuple(strides), where, True, turned)
-
-    def _extent(self, name: str, axis: int, extent: int) -> Size:
-        known = set(self.call.extents)
-        size = self.call.size(extent)
-        for text in set(self.call.extents) - known:
-            self.parameters.append(Parameter("int64", text, "size", name, axis))
-            self.given.add(text)
-            self.text.used.add(text)
-            self.facts.learn(text, Size.of(0), Size.of(LONGEST))
-        return size
-
-    def _outside(self, expression: ast.expr) -> Number:
-        """A number that Python computes before the loop."""
-        text = ast.unparse(expression)
-        for known in self.parameters:
-            if known.part == "outside" and known.name == text:
-                return self._of_outside(known, expression)
-        code = compile(ast.fix_missing_locations(ast.Expression(expression)), text, "eval")
-        try:
-            value = computed_outside(code, self.call.values)
-        except Exception:  # which Python may never come to
-            raise NoLoopError(f"{text}, which raises") from None
-        number = number_type(value)
-        if number not in (bool, int, float):
-            raise NoLoopError(f"{text}, which is no number that a loop computes with")
-        wish = f"p{sum(p.part == 'outside' for p in self.parameters)}"
-        self._parameter(Number(number, "").c_type, wish, "outside", text, code=code, type=number)
-        return self._of_outside(self.parameters[-1], expression)
-
-    def _of_outside(self, known: Parameter, expression: ast.expr) -> Number:
-        low, high = (-LARGEST_GIVEN, LARGEST_GIVEN) if known.type is int else (0, 1)
-        size = Size.of(known.c_name) if known.type is int else None
-        return Number(known.type, known.c_name, size, low, high, None, expression)
-
     def by_library(self, sizes: Sizes) -> bool | None:
         if any(name not in self.call.extents for size in sizes for name, _ in size.terms):
             return None
         rows, depth, columns = (value_of(size, self.call.extents) for size in sizes)
         self.products[sizes] = is_for_blas(rows, depth, columns)
         return self.products[sizes]
-
-    def library(self) -> str:
-        known = [p.c_name for p in self.parameters if p.part == "library"]
-        return known[0] if known else self._parameter(LIBRARY, "library", "library", "")
 
     def _require(self, size: Size, least: int) -> bool:
         """Ask that a sum of extents is at least a number; False where this call has less."""

@@ -50,3 +50,28 @@ void loop_multiply(const ProductLibrary& library, int kind, const LoopMatrix<T>&
     p.routine = library.routines[kind], p.kind = kind;
     library.compute(&p);
 }
+
+// The same by ours, in the order of kernels: every element of `out` takes the products in rising order.
+template <class Adder, class T>
+__attribute__((noinline)) void loop_multiply_here(const LoopMatrix<T>& x, const LoopMatrix<T>& y, T* __restrict__ out) {
+    const int64 n = y.columns;
+    for (int64 i = 0; i < x.rows; ++i, out += n) {
+        const T* const left = x.at + i * x.line;
+        if (y.next != 1 || n == 1) {
+            for (int64 j = 0; j < n; ++j) {
+                T acc = Adder::start();
+                for (int64 k = 0; k < x.columns; ++k)
+                    acc = Adder::add(left[k * x.next], y.at[k * y.line + j * y.next], acc);
+                out[j] = Adder::last(acc);
+            }
+            continue;
+        }
+        for (int64 j = 0; j < n; ++j) out[j] = Adder::start();
+        for (int64 k = 0; k < x.columns; ++k) {
+            const T each = left[k * x.next], *const row = y.at + k * y.line;
+            #pragma GCC ivdep
+            for (int64 j = 0; j < n; ++j) out[j] = Adder::add(each, row[j], out[j]);
+        }
+        for (int64 j = 0; j < n; ++j) out[j] = Adder::last(out[j]);
+    }
+}

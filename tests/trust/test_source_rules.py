@@ -21,7 +21,7 @@ ALLOWED_NAMES = {
     ("compiler/loops/given.py", "eval"),
     ("runtime/host/loops.py", "eval"),
     # trees of the user's own function, without what names in it mean: test_once_wrong.py
-    ("compiler/loops/lowering.py", "compile"),
+    ("compiler/loops/entering.py", "compile"),
     ("compiler/captures/source.py", "compile"),
 }
 PROCESSES = {"run", "Popen", "call", "check_call", "check_output"}

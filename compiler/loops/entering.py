@@ -1,0 +1,126 @@
+"""What a call gives to a loop, as words of C: what names hold, extents and strides."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.captures.kinds import is_row_by_row, is_served
+from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.applied import bounds_of, dense_strides
+from opweave.compiler.lines.products import LIBRARY
+from opweave.compiler.lines.values import LONGEST, Held, Listed, Number, Size, Strided, Unchanging
+from opweave.compiler.loops.calls import LoopCalls
+from opweave.compiler.loops.given import (
+    LARGEST_GIVEN,
+    LoopCall,
+    Parameter,
+    computed_outside,
+    constant,
+    number_type,
+)
+from opweave.compiler.loops.joining import of_numpy
+
+
+class Entering(LoopCalls):
+    """Makes parameters of C.
+
+    Attributes:
+        call: what names hold at the call that a loop is lowered for.
+        parameters: what C gets.
+        names: of Python, by the C names of arrays.
+    """
+
+    call: LoopCall
+    parameters: list[Parameter]
+    names: dict[str, str]
+
+    def entered_with(self, name: str, value: Any, changes: bool) -> Held:
+        """What a name holds before the loop."""
+        if type(value) is np.ndarray:
+            return self._array(name, value)
+        if type(value) is list:
+            others = [v for n, v in self.call.values.items() if n != name]
+            if changes or any(other is value for other in others):
+                raise NoLoopError(f"{name}, a list that has other names, too")
+            return Listed(name)
+        number = number_type(value)
+        if number is None:
+            return Unchanging(value) if changes else constant(value)
+        wish = f"{name}_given" if changes else name
+        text = self._parameter(Number(number, "").c_type, wish, "number", name, type=number)
+        _, low, high = bounds_of(number)
+        if number is int:
+            low, high = -LARGEST_GIVEN, LARGEST_GIVEN
+        outside = None if changes or not isinstance(number, type) else ast.Name(name, ast.Load())
+        size = Size.of(text) if number is int else None
+        held = Number(number, text, size, low, high, None, outside)
+        if not changes:
+            return held
+        self.bind(name, held)
+        return self.env[name]
+
+    def _parameter(self, c_type: str, wish: str, part: str, name: str, **more: Any) -> str:
+        text = self.text.unused(wish)
+        self.parameters.append(Parameter(c_type, text, part, name, **more))
+        self.given.add(text)
+        return text
+
+    def _array(self, name: str, value: np.ndarray[Any, Any]) -> Strided:
+        dtype = of_numpy(value.dtype)
+        if not value.ndim or not is_served(value):
+            raise NoLoopError(f"{name}, an array without dimensions, or not aligned")
+        base = self._parameter(f"{dtype.storage}*", name, "pointer", name)
+        self.names[base] = name
+        sizes = tuple(self._extent(name, axis, extent) for axis, extent in enumerate(value.shape))
+        where = tuple((Size.of(0), size.plus(-1)) for size in sizes)
+        if value.flags.c_contiguous:
+            return Strided(base, dtype, base, sizes, dense_strides(sizes), where, is_whole=True)
+        strides = []
+        for axis, (extent, stride) in enumerate(zip(value.shape, value.strides, strict=True)):
+            if extent == 1 or stride == value.itemsize:
+                strides.append("0" if extent == 1 else "1")
+            else:
+                wish = f"{base}_s{axis}"
+                strides.append(self._parameter("int64", wish, "stride", name, axis=axis))
+        turned = not is_row_by_row(value)
+        return Strided(base, dtype, base, sizes, tuple(strides), where, True, turned)
+
+    def _extent(self, name: str, axis: int, extent: int) -> Size:
+        known = set(self.call.extents)
+        size = self.call.size(extent)
+        for text in set(self.call.extents) - known:
+            self.parameters.append(Parameter("int64", text, "size", name, axis))
+            self.given.add(text)
+            self.text.used.add(text)
+            self.facts.learn(text, Size.of(0), Size.of(LONGEST))
+        return size
+
+    def outside(self, expression: ast.expr) -> Number:
+        """A number that Python computes before the loop."""
+        text = ast.unparse(expression)
+        for known in self.parameters:
+            if known.part == "outside" and known.name == text:
+                return self._of_outside(known, expression)
+        code = compile(ast.fix_missing_locations(ast.Expression(expression)), text, "eval")
+        try:
+            value = computed_outside(code, self.call.values)
+        except Exception:  # which Python may never come to
+            raise NoLoopError(f"{text}, which raises") from None
+        number = number_type(value)
+        if number not in (bool, int, float):
+            raise NoLoopError(f"{text}, which is no number that a loop computes with")
+        wish = f"p{sum(p.part == 'outside' for p in self.parameters)}"
+        self._parameter(Number(number, "").c_type, wish, "outside", text, code=code, type=number)
+        return self._of_outside(self.parameters[-1], expression)
+
+    def _of_outside(self, known: Parameter, expression: ast.expr) -> Number:
+        low, high = (-LARGEST_GIVEN, LARGEST_GIVEN) if known.type is int else (0, 1)
+        size = Size.of(known.c_name) if known.type is int else None
+        return Number(known.type, known.c_name, size, low, high, None, expression)
+
+    def library(self) -> str:
+        known = [p.c_name for p in self.parameters if p.part == "library"]
+        return known[0] if known else self._parameter(LIBRARY, "library", "library", "")
