@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from opweave.compiler.lines.values import Size
 
 # Names that one proof replaces by their bounds, one after the other.
@@ -29,6 +31,21 @@ class SizeFacts:
     def is_below(self, size: Size, end: Size) -> bool:
         """True where a sum is known to be less than another."""
         return self.is_least(end.plus(size, -1), 1)
+
+    def most(self, size: Size, names: Collection[str]) -> Size | None:
+        """A bound of a sum, in names of which all is known; None where there is none."""
+        for _ in range(MOST_STEPS):
+            unknown = [(name, factor) for name, factor in size.terms if name not in names]
+            if not unknown:
+                return size
+            name, factor = unknown[0]
+            bound = self.high.get(name) if factor > 0 else self.low.get(name)
+            if bound is None:
+                return None
+            size = size.plus(Size(((name, factor),)), -1)
+            for _ in range(abs(factor)):
+                size = size.plus(bound, 1 if factor > 0 else -1)
+        return None
 
     def _is_positive(self, size: Size, steps: int) -> bool:
         if not size.terms:

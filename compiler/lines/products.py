@@ -35,10 +35,18 @@ class Sizes(NamedTuple):
     columns: Size
 
     @property
+    def steps(self) -> str:
+        """C text of the multiply-adds."""
+        return " * ".join(size.factor for size in self if not size.is_one) or "1"
+
+    @property
     def by_library(self) -> str:
         """C text: whether it goes to BLAS; ``is_for_blas`` of vendors.py says so of numbers."""
-        m, k, n = (size.factor for size in self)
-        return f"(({k} >= {BLAS_DEPTH} || {n} < {BLAS_COLUMNS}) && {m} * {k} * {n} >= {BLAS_FROM})"
+        k, n = self.depth.factor, self.columns.factor
+        is_long = f"{self.steps} >= {BLAS_FROM}"
+        if self.columns.is_one:
+            return f"({is_long})"
+        return f"(({k} >= {BLAS_DEPTH} || {n} < {BLAS_COLUMNS}) && {is_long})"
 
 
 class Products(Arithmetic):
@@ -106,7 +114,7 @@ class Products(Arithmetic):
             self.text.add(f"else {ours}")
         else:
             self.text.add(ours)
-        self.text.add(f"LOOP_TICK({' * '.join(size.factor for size in sizes)});")
+        self.text.add(f"LOOP_TICK({sizes.steps});")
 
     def _by_library(self, x: Array, y: Array, out: str, dtype: DType) -> None:
         self._passed(self._matrices(x, y, dtype), out, dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
@@ -37,7 +38,7 @@ from opweave.compiler.loops.given import (
     places_of,
     value_of,
 )
-from opweave.compiler.scheduling.vendors import is_for_blas
+from opweave.compiler.scheduling.vendors import BLAS_FROM, is_for_blas
 
 
 class Lowering(Entering):
@@ -58,6 +59,7 @@ class Lowering(Entering):
         self.required: dict[tuple[Size, int], None] = {}
         self.first: dict[str, Held] = {}
         self.products: dict[Sizes, bool] = {}
+        self.small: dict[Sizes, None] = {}
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
 
@@ -109,6 +111,7 @@ class Lowering(Entering):
         """What must not hold of a call, or else C leaves it at once."""
         found = [f"{size.text} < {least}" for size, least in self.required]
         found += [f"{'!' * by}{sizes.by_library}" for sizes, by in self.products.items()]
+        found += [f"{sizes.steps} >= {BLAS_FROM}" for sizes in self.small]
         found += [f"!{p.c_name}" for p in self.parameters if p.part == "library"]
         written = [base for base in self.names if base in self.writes]
         for base in written:
@@ -175,9 +178,16 @@ class Lowering(Entering):
         self.writes.add(target.base)
 
     def by_library(self, sizes: Sizes) -> bool | None:
-        if any(name not in self.call.extents for size in sizes for name, _ in size.terms):
-            return None
-        rows, depth, columns = (value_of(size, self.call.extents) for size in sizes)
+        extents = self.call.extents
+        if any(name not in extents for size in sizes for name, _ in size.terms):
+            bounds = [self.facts.most(size, extents) for size in sizes]
+            known = [bound for bound in bounds if bound is not None]
+            most = Sizes(*known) if len(known) == len(bounds) else None
+            if most is None or prod(value_of(size, extents) for size in most) >= BLAS_FROM:
+                return None
+            self.small[most] = None
+            return False
+        rows, depth, columns = (value_of(size, extents) for size in sizes)
         self.products[sizes] = is_for_blas(rows, depth, columns)
         return self.products[sizes]
 
