@@ -21,12 +21,28 @@ import numpy as np
 from opweave._loops.rolled import Rolled
 from opweave.compiler.captures.source import NoLoopError
 from opweave.opcodes.errors import OutOfRangeError
+from tests.loops.random_functions import FunctionWriter
 from tests.loops.random_text import RESULTS, Statement, Writer, text_of
 
 DTYPES = ("f8", "f8", "f8", "f4", "i8", "i4", "u1", "i1", "u8", "f2", "c8", "?")
 # Where C may differ in the last places.
-LOOSE = ("sum(", "@", "dot(", "tanh", "sqrt", "** 2", "abs(")
+LOOSE = (
+    "sum(",
+    "@",
+    "dot(",
+    "tanh",
+    "sqrt",
+    "** ",
+    "abs(",
+    "var(",
+    "std(",
+    "trace",
+    "linalg",
+    "det(",
+)
 TOLERANCE = {"f2": 1e-2, "f4": 1e-4, "c8": 1e-4}
+# Seeds from here on call more functions.
+OF_FUNCTIONS = 1_000_000
 MOST_STEPS = 60  # of shrinking
 MOST_SECONDS = 5.0  # of a call, with what it compiles
 
@@ -55,8 +71,11 @@ class Program:
 
 def made(seed: int) -> Program:
     chosen = random.Random(seed)
-    statements = Writer(chosen).function()
-    results = [name for name in RESULTS if chosen.random() < 0.25]
+    write, names = (
+        (Writer, RESULTS) if seed < OF_FUNCTIONS else (FunctionWriter, (*RESULTS, "g", "h"))
+    )
+    statements = write(chosen).function()
+    results = [name for name in names if chosen.random() < 0.25]
     return Program(statements, results, seed)
 
 

@@ -42,7 +42,7 @@ def smooth(v, w):
 
 """
 # Of the module: names that functions have, too.
-IMPORTS = "import numpy as np\n\n"
+IMPORTS = "import math\n\nimport numpy as np\n\n"
 GLOBALS = "s, t, u, k, v, w, i, j = 41, 4.5, True, 7, 8, 9.5, 11, 12\n\n"
 PARAMETERS = "x, y, z, A, B, n, m, a"
 RESULTS = ("s", "t", "u", "k", "v", "w", "i", "j")
