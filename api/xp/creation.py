@@ -63,8 +63,9 @@ def asarray(
 
 def _check_kept(obj: Any, dtype: DType) -> None:
     """Refuse a dtype that would lose a part of numbers: floats as integers, or as truths."""
-    found = LETTER.get(_memory_of(obj, None, None, False).dtype, "f")
-    if LETTER[dtype] not in "bifc"["bifc".index(found) :]:
+    made = _memory_of(obj, None, None, False)
+    found = LETTER.get(made.dtype, "b")  # of other elements NumPy says it
+    if made.size and LETTER[dtype] not in "bifc"["bifc".index(found) :]:
         raise DTypeError(
             f"asarray: {dtype} cannot hold {shown(obj)}{at_line()}: cast by xp.astype"
         )
