@@ -7,7 +7,7 @@
     float(xp.sum(y))                      # one program; the same lines find it again
 
 All functions of the standard 2025.12 are here, with the extensions ``linalg`` and ``fft``.
-``compute`` computes arrays together.
+``compute`` computes arrays together, ``explain`` says by which kernels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from opweave.xp import dtypes as _dtypes
 from opweave.xp import fft, linalg
 from opweave.xp.arrays import VERSION as __array_api_version__
 from opweave.xp.arrays import Array
-from opweave.xp.called import compute
+from opweave.xp.called import compute, explain
 from opweave.xp.creation import (
     arange,
     asarray,
@@ -106,15 +106,15 @@ globals().update(_dtypes.DTYPES)
 __all__ = [
     "Array", "__array_api_version__", "__array_namespace_info__", "all", "any", "arange",
     "argmax", "argmin", "argsort", "asarray", "astype", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "can_cast", "clip", "compute", "concat", "count_nonzero", "cumulative_prod",
-    "cumulative_sum", "diff", "e", "empty", "empty_like", "expand_dims", "eye", "fft", "finfo",
-    "flip", "from_dlpack", "full", "full_like", "iinfo", "inf", "isdtype", "isin", "linalg",
-    "linspace", "matmul", "matrix_transpose", "max", "mean", "meshgrid", "min", "moveaxis",
-    "nan", "newaxis", "nonzero", "ones", "ones_like", "permute_dims", "pi", "prod", "repeat",
-    "reshape", "result_type", "roll", "searchsorted", "sort", "squeeze", "stack", "std", "sum",
-    "take", "take_along_axis", "tensordot", "tile", "tril", "triu", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "where",
-    "zeros", "zeros_like", *_FUNCTIONS, *_dtypes.DTYPES,
+    "broadcast_to", "can_cast", "clip", "compute", "concat", "count_nonzero",
+    "cumulative_prod", "cumulative_sum", "diff", "e", "empty", "empty_like", "expand_dims",
+    "explain", "eye", "fft", "finfo", "flip", "from_dlpack", "full", "full_like", "iinfo",
+    "inf", "isdtype", "isin", "linalg", "linspace", "matmul", "matrix_transpose", "max",
+    "mean", "meshgrid", "min", "moveaxis", "nan", "newaxis", "nonzero", "ones", "ones_like",
+    "permute_dims", "pi", "prod", "repeat", "reshape", "result_type", "roll", "searchsorted",
+    "sort", "squeeze", "stack", "std", "sum", "take", "take_along_axis", "tensordot", "tile",
+    "tril", "triu", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "unstack", "var", "vecdot", "where", "zeros", "zeros_like", *_FUNCTIONS, *_dtypes.DTYPES,
 ]  # fmt: skip
 
 

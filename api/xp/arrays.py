@@ -15,7 +15,7 @@ from opweave.xp.dtypes import LETTER, DType
 from opweave.xp.indexing import exchanged, item, write
 from opweave.xp.lines import at_line
 from opweave.xp.looks import computed
-from opweave.xp.maps import MAPS, NUMBERS, mapped, operand_of
+from opweave.xp.maps import MAPS, is_operand, mapped, operand_of
 from opweave.xp.nodes import Handle, LazyNode
 from opweave.xp.products import multiplied
 
@@ -32,10 +32,6 @@ def array_of(node: LazyNode) -> Array:
     return made
 
 
-def _is_operand(value: Any) -> bool:
-    return isinstance(value, Handle | np.generic | np.ndarray) or type(value) in NUMBERS
-
-
 def _unary(name: str) -> Callable[[Any], Any]:
     row = MAPS[name]
 
@@ -49,7 +45,7 @@ def _binary(name: str, is_reflected: bool = False) -> Operator:
     row = MAPS[name]
 
     def operator(self: Array, other: Any) -> Any:
-        if not _is_operand(other):
+        if not is_operand(other):
             return NotImplemented
         return array_of(mapped(row, other, self) if is_reflected else mapped(row, self, other))
 
@@ -60,7 +56,7 @@ def _in_place(name: str) -> Operator:
     row = MAPS[name]
 
     def operator(self: Array, other: Any) -> Any:
-        if not _is_operand(other):
+        if not is_operand(other):
             return NotImplemented
         self._hold(exchanged(self._node, mapped(row, self, other)))
         return self
@@ -177,7 +173,13 @@ class Array(Handle):
         return int(self._number("index", "i"))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """The elements as an array of NumPy's: read-only, or a copy where one is asked for."""
+        """The elements as an array of NumPy's: read-only, or a copy where one is asked for.
+
+        Raises:
+            ArgumentError: they lie in a GPU's memory.
+        """
+        if self.device != devices.CPU:
+            raise ArgumentError(f"np.asarray: {self.device}{at_line()}: use to_device('cpu')")
         found = devices.seen_by_numpy(self._node)
         if copy or (dtype is not None and np.dtype(dtype) != found.dtype):
             return found.astype(found.dtype if dtype is None else dtype, copy=True)

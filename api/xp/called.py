@@ -11,7 +11,7 @@ import numpy as np
 from opweave.opcodes.errors import OpweaveError, ShapeError
 from opweave.xp.arrays import Array, array_of
 from opweave.xp.lines import at_line
-from opweave.xp.looks import look
+from opweave.xp.looks import explained, look
 from opweave.xp.maps import node_of
 from opweave.xp.nodes import Handle, LazyNode, common_library, given
 from opweave.xp.programs import own
@@ -73,3 +73,15 @@ def compute(*arrays: Array) -> None:
         ArgumentError: one is no array of ``opweave.xp``.
     """
     look(*(node_of(array, "compute") for array in arrays))
+
+
+def explain(*arrays: Array) -> Any:
+    """The kernels that ``compute`` would run: a report that prints as text; nothing is computed.
+
+    None where all is computed already.  NumPy is done with short arrays before, and runs these.
+
+    Raises:
+        ArgumentError: one is no array of ``opweave.xp``.
+        OpweaveError: no kernel runs it, but NumPy or CuPy does; says why.
+    """
+    return explained([node_of(array, "explain") for array in arrays])

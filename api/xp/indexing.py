@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import BoundsError, DTypeError
 from opweave.xp.dtypes import LETTER, with_number
@@ -117,8 +115,6 @@ def write(node: LazyNode, key: Any, value: Any) -> None:
         source = source.memory
     places = concrete(parts)
     target = writable(node)
-    if np.may_share_memory(target, source) if type(target) is np.ndarray else source is target:
-        source = source.copy()
     try:
         target[places] = source
     except (IndexError, ValueError) as error:

@@ -56,6 +56,15 @@ def look(*nodes: LazyNode) -> None:
                 node.put(array)
 
 
+def explained(nodes: Sequence[LazyNode]) -> Any:
+    """What a look at these nodes would run; None where all is computed."""
+    with LOCK:
+        plan = planned(nodes)
+    if plan is None:
+        return None
+    return PROGRAMS.find(plan.rows, plan.outputs, len(plan.given)).explain(plan.given)
+
+
 def computed(node: LazyNode) -> Any:
     """The memory of a node, computed if need be."""
     if node.memory is None:

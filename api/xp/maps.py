@@ -123,9 +123,16 @@ def operand_of(x: Any, what: str) -> Any:
         return x._node
     if type(x) in NUMBERS:
         return x
-    if isinstance(x, np.generic):
-        return given(np.asarray(x))
-    return node_of(x, what)
+    if isinstance(x, int | float):  # of other classes, such as np.float64
+        return int(x) if isinstance(x, int) else float(x)
+    if isinstance(x, complex):
+        return complex(x)
+    return given(np.asarray(x)) if isinstance(x, np.generic) else node_of(x, what)
+
+
+def is_operand(x: Any) -> bool:
+    """Whether an operator takes it, or says what is wrong with it."""
+    return isinstance(x, Handle | int | float | complex | np.generic | np.ndarray)
 
 
 def mapped(row: MapRow, *operands: Any) -> LazyNode:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from opweave._functions.fused import Fused
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.traced.made import is_cupy
 from opweave.configuration import config
-from opweave.opcodes.errors import OpweaveError
+from opweave.opcodes.errors import OpweaveError, RecompileError
 from opweave.runtime.process import locks
 from opweave.xp.nodes import XpOperation
 
@@ -84,17 +84,32 @@ class LazyProgram:
         Args:
             elements: of the longest array.
         """
-        if self.compiles and (elements >= LEAST_ELEMENTS or any(map(is_cupy, given))):
+        if self.compiles and (elements >= LEAST_ELEMENTS or on_gpu(given)):
             try:
                 return tuple(map(boxed, self.fused(*given)))
+            except RecompileError:
+                pass  # others like this one are prepared
             except OpweaveError:
                 self.compiles = False  # whatever is wrong, NumPy knows it, or says it
         return own(self.at_once(given), given)
 
+    def explain(self, given: Sequence[Any]) -> Any:
+        """What kernels run it; see ``Fused.explain``.
+
+        Raises:
+            OpweaveError: none do; says why.
+        """
+        return self.fused.explain(*given)
+
     def at_once(self, given: Sequence[Any]) -> tuple[Any, ...]:
         """The results by NumPy or CuPy, which may share memory."""
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore") if config.errors == "ignore" else nullcontext():
             return self.expression(*given)
+
+
+def on_gpu(given: Sequence[Any]) -> bool:
+    """Whether a GPU computes it, for which no array is short."""
+    return config.device == "cuda" or any(map(is_cupy, given))
 
 
 def boxed(result: Any) -> Any:

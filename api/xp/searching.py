@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from opweave.opcodes.errors import ArgumentError, AxisError, BoundsError, ShapeError
 from opweave.xp.arrays import Array, array_of
 from opweave.xp.called import by_library
@@ -196,8 +194,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
 def _check_places(indices: Array, extent: int, what: str) -> None:
     """Refuse places that an axis has not; CuPy would wrap them."""
     if indices.size:
-        by_numpy = np.asarray(indices)
-        low, high = int(by_numpy.min()), int(by_numpy.max())
+        low, high = int(by_library("min", indices)), int(by_library("max", indices))
         if low < -extent or high >= extent:
             found = low if low < -extent else high
             raise BoundsError(f"{what}: place {found} of an axis of {extent}{at_line()}")
