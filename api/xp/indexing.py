@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import BoundsError, DTypeError
@@ -143,12 +144,14 @@ def writable(node: LazyNode) -> Any:
     with LOCK:
         family = node.family
         assert family is not None
-        others = [m for seen in family.members if (m := seen()) is not None and m is not node]
-        for other in others:
-            _part_from(other)
-        is_mine = family.is_given or not family.is_shown
-        if not (is_mine and getattr(node.memory.flags, "writeable", True)):
+        is_locked = not getattr(node.memory.flags, "writeable", True)
+        if is_locked or ((family.given or family.is_shown) and not node.is_given):
             _part_from(node)
+            return node.memory
+        for other in [member() for member in family.members]:
+            if other is not None and other is not node and other.family is family:
+                _part_from(other)
+        family.members = [ref(node)]
         return node.memory
 
 
@@ -169,7 +172,7 @@ def exchanged(node: LazyNode, made: LazyNode) -> LazyNode:
     if made.shape != node.shape:
         broadcast("in place", made.shape, node.shape)
         raise typed("in place", ValueError(f"{list(made.shape)} is not {list(node.shape)}"))
-    if node.family is None or not node.family.is_given:
+    if not node.is_given:
         return made
     look(made)
     writable(node)[...] = made.memory

@@ -22,6 +22,8 @@ class LookPlan(NamedTuple):
         given: arrays and numbers.
         wanted: the nodes whose values are results.
         elements: of the longest array.
+        order: the nodes of the rows.
+        leaves: the nodes whose memory is given.
     """
 
     rows: tuple[Row, ...]
@@ -30,6 +32,7 @@ class LookPlan(NamedTuple):
     wanted: list[LazyNode]
     elements: int
     order: list[LazyNode]
+    leaves: list[LazyNode]
 
 
 def look(*nodes: LazyNode) -> None:
@@ -51,9 +54,22 @@ def look(*nodes: LazyNode) -> None:
     except Exception as error:
         raise _told(error, program, plan) from error
     with LOCK:
-        for node, array in zip(plan.wanted, found, strict=True):
-            if node.memory is None:  # else another thread was faster
-                node.put(array)
+        _put(plan, found)
+
+
+def _put(plan: LookPlan, found: Sequence[Any]) -> None:
+    """Give nodes their memory: of a view of an operand, or of another result, part of that."""
+    done = plan.leaves
+    for node, array in zip(plan.wanted, found, strict=True):
+        if node.memory is not None:  # another thread was faster
+            continue
+        shares = node.library.may_share_memory
+        of = next((other for other in done if shares(other.memory, array)), None)
+        node.put(array)
+        if of is None:
+            done.append(node)
+        else:
+            node.join(of)
 
 
 def explained(nodes: Sequence[LazyNode]) -> Any:
@@ -121,7 +137,8 @@ def planned(nodes: Sequence[LazyNode]) -> LookPlan | None:
     wanted = [n for n in order if n in nodes or n.is_held or _is_read_elsewhere(n, places)]
     elements = max(map(prod, {node.shape for node in places}))
     outputs = tuple([places[node] for node in wanted])
-    return LookPlan(tuple(rows), outputs, given, wanted, elements, order)
+    leaves = [node for node, place in places.items() if place < 0]
+    return LookPlan(tuple(rows), outputs, given, wanted, elements, order, leaves)
 
 
 def _is_read_elsewhere(node: LazyNode, places: dict[LazyNode, int]) -> bool:

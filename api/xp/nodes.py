@@ -44,15 +44,17 @@ class Family:
 
     Attributes:
         members: weak references to them.
-        is_given: the memory is somebody else's, who sees what is written.
+        given: weak reference to the node whose memory is somebody else's, who sees what is
+            written to that node; None where there is no such.
         is_shown: somebody else sees the memory, and must not see what is written.
     """
 
-    __slots__ = ("is_given", "is_shown", "members")
+    __slots__ = ("given", "is_shown", "members")
 
     def __init__(self, node: LazyNode, is_given: bool = False):
         self.members = [ref(node)]
-        self.is_given, self.is_shown = is_given, False
+        self.given = self.members[0] if is_given else None
+        self.is_shown = False
 
 
 class LazyNode:
@@ -93,6 +95,12 @@ class LazyNode:
         handle = self.owner and self.owner()
         return handle is not None and handle._node is self  # x += y gives a handle another node
 
+    @property
+    def is_given(self) -> bool:
+        """Whether its memory is somebody else's, who sees what is written to it."""
+        family = self.family
+        return family is not None and family.given is not None and family.given() is self
+
     def waiting(self) -> Iterator[LazyNode]:
         """Nodes that are there, were recorded on this one, and are not computed."""
         found = (reader() for reader in self.readers)
@@ -103,6 +111,13 @@ class LazyNode:
         self.family = Family(self, is_given)
         self.memory = memory
         self.forget()
+
+    def join(self, other: LazyNode) -> None:
+        """Note that it shares the memory of another, which is computed."""
+        assert other.family is not None
+        self.family = other.family
+        self.family.members = [seen for seen in self.family.members if seen() is not None]
+        self.family.members.append(ref(self))
 
     def forget(self) -> None:
         """Let go of what it was made of."""
@@ -138,10 +153,8 @@ def view_of(node: LazyNode, memory: Any) -> LazyNode:
     """A node whose memory may be part of another's."""
     made = LazyNode(tuple(memory.shape), memory.dtype, node.library)
     with LOCK:
-        made.memory, made.family = memory, node.family
-        assert made.family is not None
-        made.family.members = [r for r in made.family.members if r() is not None]
-        made.family.members.append(ref(made))
+        made.memory = memory
+        made.join(node)
     return made
 
 

@@ -5,7 +5,11 @@ import pytest
 
 import opweave.xp as xp
 
-pytestmark = pytest.mark.usefixtures("at_once")
+
+@pytest.fixture(params=[pytest.param("kept", marks=pytest.mark.host), "at_once"], autouse=True)
+def ways(request):
+    """Kernels run arrays of any length, or NumPy does."""
+    return request.getfixturevalue(request.param)
 
 
 def start():
@@ -40,6 +44,14 @@ def writing_to_a_view(x):
     y = xp.reshape(x, (2, 3))
     y[0, :] = 0.0
     return x, np.arange(6.0)
+
+
+def views_that_are_computed_with_their_array(x):
+    x = x * 2.0
+    y, z = xp.reshape(x, (2, 3)), x[2:]
+    x[3] = 50.0
+    y[0, 2] = 60.0
+    return z, np.arange(2.0, 6.0) * 2
 
 
 def writing_to_a_view_of_what_waits(x):
@@ -118,7 +130,7 @@ def broadcast(x):
 
 
 CASES = [reader, reader_of_a_reader, view, reader_of_a_view, writing_to_a_view,
-         writing_to_a_view_of_what_waits, written_element, written_while_it_waits,
+         views_that_are_computed_with_their_array, writing_to_a_view_of_what_waits, written_element, written_while_it_waits,
          written_by_a_mask, written_by_places, written_from_itself, written_from_what_reads_it,
          two_names, in_place, in_place_many_times, a_copy, one_array_of_several, broadcast]  # fmt: skip
 
@@ -152,6 +164,28 @@ def test_shared_memory_is_shared():
     assert np.array_equal(a, [51, 2, 3])
     a[2] = 7.0
     assert float(x[2]) == 7.0
+
+
+def test_views_of_shared_memory_are_values():
+    a = np.arange(3.0)
+    x = xp.asarray(a, copy=False)
+    y, z = x[1:], xp.reshape(x, (3, 1)) + 0.0
+    y[0] = 50.0
+    z[0] = 60.0
+    assert np.array_equal(a, [0, 1, 2])
+    x[2] = 70.0
+
+    assert np.array_equal(a, [0, 1, 70])
+    assert np.array_equal(np.asarray(y), [50, 2])
+
+
+def test_read_only_memory_is_not_written():
+    a = np.arange(3.0)
+    a.flags.writeable = False
+    x = xp.asarray(a, copy=False)
+    x[0] = 50.0
+
+    assert (float(x[0]), a[0]) == (50.0, 0.0)
 
 
 def test_what_numpy_was_given_stays_and_is_read_only():

@@ -11,6 +11,9 @@ TABLE: dict[str, dict[str, Slow]] = {
     "test_others.py": {
         "test_functions_of_others_take_our_arrays": without("library", "sklearn"),
     },
+    "test_random.py": {
+        "test_so_do_those_that_kernels_compute": every(10),
+    },
     "test_standard.py": {
         "test_the_suite_of_the_standard_passes_but_for_the_list": some(),
         "test_kernels_pass_tests_of_the_suite": some(),
