@@ -143,7 +143,11 @@ def planned(nodes: Sequence[LazyNode]) -> LookPlan | None:
 
 def _is_read_elsewhere(node: LazyNode, places: dict[LazyNode, int]) -> bool:
     """Whether a node that is not computed now needs it, too."""
-    return any(reader not in places for reader in node.waiting())
+    for reader in node.readers:
+        found = reader()
+        if found is not None and found.memory is None and found not in places:
+            return True
+    return False
 
 
 def _told(error: Exception, program: LazyProgram, plan: LookPlan) -> Exception:

@@ -9,12 +9,13 @@ import numpy as np
 
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError, DTypeError, ShapeError
-from opweave.xp.dtypes import BOOL, LETTER, REAL_OF, DType, promoted, said, with_number
+from opweave.xp.dtypes import BOOL, REAL_OF, DType, promoted, said, with_number
 from opweave.xp.lines import at_line
 from opweave.xp.looks import bounded
 from opweave.xp.nodes import Handle, LazyNode, XpOperation, given, record
 
 NUMBERS = frozenset((bool, int, float, complex))
+OPERANDS = (Handle, int, float, complex, np.generic, np.ndarray)
 # Exponents that are part of a program, since kernels of them are faster: x ** 2 is x * x.
 STATIC_EXPONENTS = frozenset((-1, 0, 1, 2, 3, 4, 0.5, -0.5))
 # What the dtype of a result follows from.
@@ -27,12 +28,14 @@ class MapRow(NamedTuple):
     Attributes:
         kinds: letters of the dtypes that it takes, see ``dtypes.LETTER``.
         result: its dtype: that to which operands promote, bool, or the real one of that.
+        accepted: the kinds as NumPy's letters.
     """
 
     operation: XpOperation
     kinds: str
     result: str
     operands: int
+    accepted: str
 
 
 def _unchanged(x: Any) -> Any:
@@ -49,7 +52,7 @@ def _rows(
 ) -> dict[str, MapRow]:
     """Rows of a table: kinds and NumPy's function by the standard's name."""
     return {
-        name: MapRow(XpOperation(name, compute), kinds, result, operands)
+        name: MapRow(XpOperation(name, compute), kinds, result, operands, kinds.replace("i", "iu"))
         for name, (kinds, compute) in table.items()
     }
 
@@ -132,7 +135,7 @@ def operand_of(x: Any, what: str) -> Any:
 
 def is_operand(x: Any) -> bool:
     """Whether an operator takes it, or says what is wrong with it."""
-    return isinstance(x, Handle | int | float | complex | np.generic | np.ndarray)
+    return isinstance(x, OPERANDS)
 
 
 def mapped(row: MapRow, *operands: Any) -> LazyNode:
@@ -146,11 +149,10 @@ def mapped(row: MapRow, *operands: Any) -> LazyNode:
     name = row.operation.name
     found = [x._node if isinstance(x, Handle) else operand_of(x, name) for x in operands]
     dtype, shape = promotion_of(name, found)
-    letter = LETTER[dtype]
-    if letter not in row.kinds:
+    if dtype.kind not in row.accepted:
         raise DTypeError(f"{name}: expected {said(row.kinds)}, found {dtype}{at_line()}")
     operation, attrs = row.operation, ()
-    if name in ROUNDING and letter == "i":
+    if name in ROUNDING and dtype.kind in "iu":
         operation = MAPS["positive"].operation
     elif operation is POW and type(found[1]) in (int, float) and found[1] in STATIC_EXPONENTS:
         return bounded(record(POW_STATIC, found[:1], (("exponent", found[1]),), shape, dtype))
@@ -163,14 +165,15 @@ def mapped(row: MapRow, *operands: Any) -> LazyNode:
 
 def promotion_of(what: str, operands: Sequence[Any]) -> tuple[DType, tuple[int, ...]]:
     """The dtype to which operands promote, and the shape to which they broadcast."""
+    first, last = operands[0], operands[-1]
+    if type(first) is LazyNode and len(operands) <= 2 and _are_plain(first, last):
+        return first.dtype, first.shape
     nodes = [operand for operand in operands if type(operand) is LazyNode]
     if not nodes:
         raise ArgumentError(f"{what}: expected an array among the operands{at_line()}")
     dtype, shape = nodes[0].dtype, nodes[0].shape
-    if len(operands) == 1:
-        return dtype, shape
     for node in nodes[1:]:
-        both = promoted(dtype, node.dtype)
+        both = dtype if node.dtype is dtype else promoted(dtype, node.dtype)
         if both is None:
             raise DTypeError(
                 f"{what}: {dtype} and {node.dtype} are of kinds that do not promote"
@@ -184,6 +187,13 @@ def promotion_of(what: str, operands: Sequence[Any]) -> tuple[DType, tuple[int, 
             if type(number) is not LazyNode:
                 dtype = with_number(dtype, number, what)
     return dtype, shape
+
+
+def _are_plain(first: LazyNode, last: Any) -> bool:
+    """Whether two operands promote and broadcast to what the first is, as most do."""
+    if type(last) is LazyNode:
+        return last.dtype is first.dtype and last.shape == first.shape
+    return type(last) is float and first.dtype.kind in "fc"
 
 
 def broadcast(what: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
