@@ -209,6 +209,9 @@ class Array(Handle):
         text = np.array2string(devices.seen_by_numpy(self._node), separator=", ", prefix="Array(")
         return f"Array({text}, dtype={self.dtype})"
 
+    def __format__(self, spec: str) -> str:
+        return format(self._number("format", "bifc"), spec) if spec else repr(self)
+
     def __iter__(self) -> Iterator[Array]:
         if not self._node.shape:
             raise TraceError(f"iteration: an array of no dimensions has no parts{at_line()}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.opcodes.errors import OpweaveError, ShapeError
+from opweave.opcodes.errors import OpweaveError, OutOfMemoryError, ShapeError
 from opweave.xp.arrays import Array, array_of
 from opweave.xp.lines import at_line
 from opweave.xp.looks import explained, look
@@ -25,6 +25,7 @@ def by_library(function: str, /, *args: Any, **kwargs: Any) -> Any:
 
     Raises:
         ShapeError: NumPy finds a value that means nothing.
+        OutOfMemoryError: there is no memory for the result.
         numpy.linalg.LinAlgError: a matrix has no such decomposition.
     """
     nodes = list(nodes_in((args, kwargs)))
@@ -39,6 +40,8 @@ def by_library(function: str, /, *args: Any, **kwargs: Any) -> Any:
         raise
     except OpweaveError:
         raise
+    except MemoryError as error:
+        raise OutOfMemoryError(f"{function}: {error}{at_line()}") from None
     except (ValueError, IndexError) as error:
         raise ShapeError(f"{function}: {error}{at_line()}") from None
     if not isinstance(found, tuple | list):

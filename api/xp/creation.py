@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import ArgumentError, DTypeError, OpweaveError
+from opweave.opcodes.errors import (
+    ArgumentError,
+    DTypeError,
+    OpweaveError,
+    OutOfMemoryError,
+    SubclassError,
+)
 from opweave.xp import devices
 from opweave.xp.arrays import Array, array_of
 from opweave.xp.called import by_library, concrete, nodes_in
@@ -21,10 +28,22 @@ from opweave.xp.shapes import cast, shape_of
 
 # What NumPy makes new arrays of.
 SEQUENCES = (list, tuple, *NUMBERS)
+# Classes of arrays of NumPy's that hold what their elements say, and no more.
+PLAIN = (np.ndarray, np.memmap, np.matrix, np.recarray)
 
 
-def _made(memory: Any) -> Array:
-    return array_of(given(memory))
+def _made(what: str, device: Any, *args: Any, **kwargs: Any) -> Array:
+    """What a function of NumPy's or CuPy's makes.
+
+    Raises:
+        OutOfMemoryError: there is no memory for it.
+    """
+    library = devices.module_of(device, what)
+    try:
+        with np.errstate(all="ignore"):
+            return array_of(given(getattr(library, what)(*args, **kwargs)))
+    except MemoryError as error:
+        raise OutOfMemoryError(f"{what}: {error}{at_line()}") from None
 
 
 def _dtype(dtype: Any, usual: Any, what: str) -> Any:
@@ -45,17 +64,23 @@ def asarray(
     Raises:
         DTypeError: elements that the standard has no dtype for.
         ArgumentError: ``copy=False`` where only a copy can be, or no such device.
+        SubclassError: an array of NumPy's that has a mask, a unit or the like.
     """
     if isinstance(obj, Array):
         return _from_ours(obj, dtype, device, copy)
+    if isinstance(obj, np.ndarray) and type(obj) not in PLAIN and not is_cupy(obj):
+        raise SubclassError(
+            f"asarray: {type(obj).__name__} gives an array a meaning that would be lost"
+            f"{at_line()}: take what is to be computed with by np.asarray"
+        )
     shares = copy is False
     if dtype is not None and isinstance(obj, SEQUENCES):
         _check_kept(obj, dtype_of(dtype, "asarray"))
     memory = _memory_of(obj, dtype, device, shares)
+    if not shares and not memory.dtype.isnative:
+        memory = memory.astype(memory.dtype.newbyteorder("="))
     if LETTER.get(memory.dtype) is None:
         raise DTypeError(f"asarray: the standard has no dtype {memory.dtype}{at_line()}")
-    if not memory.dtype.isnative:
-        memory = memory.astype(memory.dtype.newbyteorder("="))
     if not shares and not isinstance(obj, SEQUENCES):
         memory = memory.copy()
     return array_of(given(memory, is_given=shares))
@@ -132,14 +157,13 @@ def arange(
     device: Any = None,
 ) -> Array:  # fmt: skip
     """Numbers from ``start`` to ``stop``, which is not reached, a step apart."""
-    library = devices.module_of(device, "arange")
     first, last = (0, start) if stop is None else (start, stop)
     numbers = {type(n) for n in (first, last, step)}
     usual = DEFAULTS[float if float in numbers else int]
     wanted = _dtype(dtype, usual, "arange")
     if step == 0:
         raise ArgumentError(f"arange: expected a step, found 0{at_line()}")
-    return _made(library.arange(first, last, step, dtype=wanted))
+    return _made("arange", device, first, last, step, dtype=wanted)
 
 
 def linspace(
@@ -151,21 +175,19 @@ def linspace(
     Raises:
         ArgumentError: ``num`` is negative.
     """
-    library = devices.module_of(device, "linspace")
     usual = DEFAULTS[complex if complex in (type(start), type(stop)) else float]
     wanted = _dtype(dtype, usual, "linspace")
     if num < 0:
         raise ArgumentError(f"linspace: expected num of at least 0, found {num}{at_line()}")
-    with np.errstate(all="ignore"):
-        return _made(library.linspace(start, stop, num, endpoint=endpoint, dtype=wanted))
+    return _made("linspace", device, start, stop, num, endpoint=endpoint, dtype=wanted)
 
 
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
 ) -> Array:
     """A matrix with ones on a diagonal."""
-    library = devices.module_of(device, "eye")
-    return _made(library.eye(n_rows, n_cols, k=k, dtype=_dtype(dtype, FLOAT64, "eye")))
+    wanted = _dtype(dtype, FLOAT64, "eye")
+    return _made("eye", device, n_rows, n_cols, k=k, dtype=wanted)
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
@@ -179,25 +201,24 @@ def full(shape: Any, fill_value: Number, *, dtype: Any = None, device: Any = Non
     Raises:
         ArgumentError: it is no number of Python's.
     """
-    library = devices.module_of(device, "full")
     if type(fill_value) not in NUMBERS:
         raise ArgumentError(
             f"full: expected a number of Python's, found {shown(fill_value)}{at_line()}"
         )
     wanted = _dtype(dtype, DEFAULTS[type(fill_value)], "full")
-    return _made(library.full(shape_of(shape, "full"), fill_value, dtype=wanted))
+    return _made("full", device, shape_of(shape, "full"), fill_value, dtype=wanted)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """An array of ones."""
-    library = devices.module_of(device, "ones")
-    return _made(library.ones(shape_of(shape, "ones"), dtype=_dtype(dtype, FLOAT64, "ones")))
+    wanted = _dtype(dtype, FLOAT64, "ones")
+    return _made("ones", device, shape_of(shape, "ones"), dtype=wanted)
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """An array of zeros."""
-    library = devices.module_of(device, "zeros")
-    return _made(library.zeros(shape_of(shape, "zeros"), dtype=_dtype(dtype, FLOAT64, "zeros")))
+    wanted = _dtype(dtype, FLOAT64, "zeros")
+    return _made("zeros", device, shape_of(shape, "zeros"), dtype=wanted)
 
 
 def _like(x: Array, dtype: Any, device: Any, what: str) -> dict[str, Any]:

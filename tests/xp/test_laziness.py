@@ -255,7 +255,12 @@ def test_copies_and_pickles_are_arrays_of_their_own(at_once):
 
 
 def test_an_array_prints_as_what_it_holds(at_once):
-    assert repr(xp.asarray([1, 2]) + 1) == "Array([2, 3], dtype=int64)"
+    x = xp.asarray([1.0, 2.0]) / 3.0
+
+    assert (
+        repr(xp.asarray([1, 2]) + 1) == f"{xp.asarray([1, 2]) + 1}" == "Array([2, 3], dtype=int64)"
+    )
+    assert f"{x[0]:.2f}" == "0.33"
 
 
 def test_constants_are_pythons():

@@ -65,6 +65,7 @@ SAME = {
     "fft in its precision": (lambda: xp.fft.fft(xp.astype(X, xp.float32)), np.fft.fft(V.astype(np.float32))),
     "linspace": (lambda: xp.linspace(0, 1, 5, endpoint=False), np.linspace(0, 1, 5, endpoint=False)),
     "asarray of arrays": (lambda: xp.asarray([X[0, 0], 2.0]), np.array([0.5, 2])),
+    "bytes in another order": (lambda: xp.asarray(np.array([1.0, 2.0], dtype=">f4")), np.array([1, 2], dtype=np.float32)),
     "a buffer": (lambda: xp.asarray(memoryview(b"ab")), np.array([97, 98], dtype=np.uint8)),
 }  # fmt: skip
 
