@@ -117,7 +117,7 @@ def _memory_of(obj: Any, dtype: Any, device: Any, shares: bool) -> Any:
         return library.asarray(_plain(obj), dtype=wanted, **options)
     except OpweaveError:
         raise
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError, RuntimeError) as error:
         raise ArgumentError(f"asarray: {shown(obj)}: {error}{at_line()}") from None
 
 

@@ -100,18 +100,19 @@ def bounded(node: LazyNode) -> LazyNode:
 
 def ordered(nodes: Sequence[LazyNode]) -> list[LazyNode]:
     """The nodes to compute, each behind those that it reads."""
-    found: dict[LazyNode, None] = {}
-    waiting = [node for node in reversed(nodes) if node.memory is None]
+    found: set[LazyNode] = set()
+    waiting = [node for node in nodes if node.memory is None]
     while waiting:
-        node = waiting[-1]
-        before = [
-            a for a in node.args if type(a) is LazyNode and a.memory is None and a not in found
-        ]
-        if before and node not in found:
-            waiting += reversed(before)
-        else:
-            found[waiting.pop()] = None
-    return list(found)
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += [a for a in node.args if type(a) is LazyNode and a.memory is None]
+    return sorted(found, key=_number)
+
+
+def _number(node: LazyNode) -> int:
+    """Nodes are recorded behind those that they read."""
+    return node.number
 
 
 def planned(nodes: Sequence[LazyNode]) -> LookPlan | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import Any
 from weakref import ref
 
@@ -21,6 +22,7 @@ from opweave.xp.lines import at_line, line_now
 
 # Held where nodes are linked: never while anything is compiled or computed.
 LOCK = locks.rlock()
+_numbers = count()
 # Readers that are noted before the dead among them are dropped.
 MANY_READERS = 64
 
@@ -70,15 +72,17 @@ class LazyNode:
         readers: weak references to nodes that were recorded on this one.
         pending: nodes that are to be computed for it, itself too; some may be counted twice.
         owner: weak reference to the handle that a user has.
+        number: of nodes that were recorded later it is larger.
     """
 
     __slots__ = (
-        "__weakref__", "args", "attrs", "dtype", "family", "library", "memory", "operation",
-        "owner", "pending", "readers", "shape", "where",
+        "__weakref__", "args", "attrs", "dtype", "family", "library", "memory", "number",
+        "operation", "owner", "pending", "readers", "shape", "where",
     )  # fmt: skip
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, library: Any):
         self.shape, self.dtype, self.library = shape, dtype, library
+        self.number = next(_numbers)
         self.operation: XpOperation | None = None
         self.args: tuple[LazyNode | Number, ...] = ()
         self.attrs: tuple[tuple[str, Any], ...] = ()

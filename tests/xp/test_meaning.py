@@ -25,8 +25,10 @@ SAME = {
     "any": (lambda: xp.any(X > 2.5, axis=0), np.array([False, False, True])),
     "count_nonzero": (lambda: xp.count_nonzero(I - 1, axis=1), np.array([2, 3])),
     "cumulative_sum": (lambda: xp.cumulative_sum(X, axis=1), np.cumsum(V, 1)),
-    "cumulative_sum from 0": (lambda: xp.cumulative_sum(X[0], include_initial=True),
-                              np.cumulative_sum(V[0], include_initial=True)),
+    "cumulative_sum from 0": (
+        lambda: xp.cumulative_sum(X[0], include_initial=True),
+        np.array([0, *np.cumsum(V[0])]),
+    ),
     "cumulative_prod from 1": (lambda: xp.cumulative_prod(X[0], include_initial=True), np.array([1, *np.cumprod(V[0])])),
     "diff": (lambda: xp.diff(X, n=2), np.diff(V, 2)),
     "diff with ends": (lambda: xp.diff(X, axis=0, prepend=X[:1], append=Y[:1]), np.diff(V, axis=0, prepend=V[:1], append=V[1:])),

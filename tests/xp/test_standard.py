@@ -1,6 +1,8 @@
 """The namespace has all that the standard names; its suite passes but for a list."""
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -87,6 +89,13 @@ def test_the_extensions_are_whole(name):
     assert [
         n for n in EXTENSIONS[name].split() if not callable(getattr(getattr(xp, name), n, None))
     ] == []
+
+
+def test_nobody_imports_it_who_does_not_ask():
+    text = "import sys, opweave as ow; print('opweave.xp' in sys.modules, ow.xp is sys.modules['opweave.xp'])"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+
+    assert done.stdout.split() == ["False", "True"], done.stderr
 
 
 def test_all_that_can_be_called_says_what_it_does():
