@@ -16,7 +16,7 @@ from opweave.xp.indexing import exchanged, item, write
 from opweave.xp.lines import at_line
 from opweave.xp.looks import computed
 from opweave.xp.maps import MAPS, is_operand, mapped, operand_of
-from opweave.xp.nodes import Handle, LazyNode
+from opweave.xp.nodes import Handle, LazyNode, given
 from opweave.xp.products import multiplied
 
 NAMESPACE = "opweave.xp"
@@ -276,4 +276,4 @@ class Array(Handle):
 
 def _loaded(memory: Any) -> Array:
     """An array that was pickled."""
-    return array_of(devices.node_of(memory.copy()))
+    return array_of(given(memory.copy()))

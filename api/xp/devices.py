@@ -53,11 +53,6 @@ def module_of(device: Any, what: str) -> Any:
     return np if check(device, what) == CPU else sys.modules["cupy"]
 
 
-def node_of(memory: Any, is_given: bool = False) -> LazyNode:
-    """A node with this memory."""
-    return given(memory, is_given)
-
-
 def seen_by_numpy(node: LazyNode) -> Any:
     """The elements, read-only; later writes to the node are not seen there."""
     memory = computed(node)

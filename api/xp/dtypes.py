@@ -50,11 +50,6 @@ def dtype_of(given: Any, what: str) -> DType:
     return found
 
 
-def letters_of(dtypes: Iterable[DType]) -> str:
-    """The letters of some dtypes."""
-    return "".join(LETTER[dtype] for dtype in dtypes)
-
-
 def said(kinds: str) -> str:
     """Kinds in words, for a message."""
     return ", ".join(SAID[letter] for letter in kinds)

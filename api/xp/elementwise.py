@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from opweave.opcodes.errors import ArgumentError
 from opweave.xp.arrays import Array, array_of
 from opweave.xp.dtypes import Number, promoted_all, with_number
@@ -12,8 +14,6 @@ from opweave.xp.looks import bounded
 from opweave.xp.maps import MAPS, MapRow, broadcast, mapped, node_of, operand_of, promotion_of
 from opweave.xp.nodes import LazyNode, XpOperation, given, record
 from opweave.xp.reductions import check_kinds
-
-import numpy as np  # isort: skip
 
 CLIP = XpOperation("clip", np.clip)
 WHERE = XpOperation("where", np.where)

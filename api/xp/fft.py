@@ -55,9 +55,7 @@ def _several(name: str) -> Callable[..., Array]:
     ) -> Array:  # fmt: skip
         if s is not None and axes is None:
             axes = range(-len(s), 0)
-        axes = (
-            None if axes is None else axes_of(tuple(axes), node_of(x, name).shape.__len__(), name)
-        )
+        axes = None if axes is None else axes_of(tuple(axes), len(node_of(x, name).shape), name)
         return _transformed(name, x, {"s": s, "axes": axes, "norm": norm})
 
     return _named(transform, name)

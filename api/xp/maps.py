@@ -44,6 +44,7 @@ def _unchanged(x: Any) -> Any:
 
 
 def _power(x: Any, exponent: Any) -> Any:
+    """With the exponent as an attribute, and so a constant of the program."""
     return np.power(x, exponent)
 
 

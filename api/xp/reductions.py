@@ -69,17 +69,9 @@ REDUCTIONS: dict[str, ReductionRow] = {
 }
 
 
-def _running_sum(x: Any, axis: Any, dtype: Any) -> Any:
-    return np.cumsum(x, axis, dtype=dtype)
-
-
-def _running_product(x: Any, axis: Any, dtype: Any) -> Any:
-    return np.cumprod(x, axis, dtype=dtype)
-
-
 RUNNING = {
-    "cumulative_sum": XpOperation("cumulative_sum", _running_sum),
-    "cumulative_prod": XpOperation("cumulative_prod", _running_product),
+    "cumulative_sum": XpOperation("cumulative_sum", np.cumsum),
+    "cumulative_prod": XpOperation("cumulative_prod", np.cumprod),
 }
 
 

@@ -155,7 +155,8 @@ def _beside(x: Any, like: Any, what: str) -> Array:
     if type(x) in NUMBERS:
         dtype = with_number(like.dtype, x, what)
         return array_of(given(like.library.asarray(x, dtype=dtype)))
-    return array_of(node_of(x, what)) if not isinstance(x, Array) else x
+    node_of(x, what)
+    return x  # type: ignore[no-any-return]
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from operator import index
 from typing import Any
@@ -18,40 +18,12 @@ from opweave.xp.nodes import LazyNode, XpOperation, record, view_of
 Attrs = tuple[tuple[str, Any], ...]
 
 
-def _expand(x: Any, axis: Any) -> Any:
-    return np.expand_dims(x, axis)
-
-
-def _squeeze(x: Any, axis: Any) -> Any:
-    return np.squeeze(x, axis)
-
-
-def _permute(x: Any, axes: Any) -> Any:
-    return np.transpose(x, axes)
-
-
-def _moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    return np.moveaxis(x, source, destination)
-
-
-def _flip(x: Any, axis: Any) -> Any:
-    return np.flip(x, axis)
-
-
 def _reshape(x: Any, shape: Any) -> Any:
     return np.reshape(x, shape)
 
 
 def _at(x: Any, key: Any) -> Any:
     return x[tuple(slice(*part[1:]) if type(part) is tuple else part for part in key)]
-
-
-def _broadcast(x: Any, shape: Any) -> Any:
-    return np.broadcast_to(x, shape)
-
-
-def _roll(x: Any, shift: Any, axis: Any) -> Any:
-    return np.roll(x, shift, axis)
 
 
 def _concat(*arrays: Any, axis: Any) -> Any:
@@ -66,16 +38,19 @@ def _cast(x: Any, dtype: Any) -> Any:
     return x.astype(dtype)
 
 
-def _operation(name: str, compute: Callable[..., Any]) -> XpOperation:
-    return XpOperation(name, compute)
-
-
-EXPAND, SQUEEZE = _operation("expand_dims", _expand), _operation("squeeze", _squeeze)
-PERMUTE, MOVEAXIS = _operation("permute_dims", _permute), _operation("moveaxis", _moveaxis)
-FLIP, RESHAPE = _operation("flip", _flip), _operation("reshape", _reshape)
-AT, ROLL = _operation("indexing", _at), _operation("roll", _roll)
-BROADCAST, CAST = _operation("broadcast_to", _broadcast), _operation("astype", _cast)
-CONCAT, STACK = _operation("concat", _concat), _operation("stack", _stack)
+# Attributes have the names of NumPy's keywords.
+EXPAND = XpOperation("expand_dims", np.expand_dims)
+SQUEEZE = XpOperation("squeeze", np.squeeze)
+PERMUTE = XpOperation("permute_dims", np.transpose)
+MOVEAXIS = XpOperation("moveaxis", np.moveaxis)
+FLIP = XpOperation("flip", np.flip)
+RESHAPE = XpOperation("reshape", _reshape)  # NumPy 2.0 has another name for the shape
+AT = XpOperation("indexing", _at)
+ROLL = XpOperation("roll", np.roll)
+BROADCAST = XpOperation("broadcast_to", np.broadcast_to)
+CAST = XpOperation("astype", _cast)
+CONCAT = XpOperation("concat", _concat)
+STACK = XpOperation("stack", _stack)
 
 
 def like(shape: tuple[int, ...], dtype: DType) -> Any:
