@@ -22,7 +22,7 @@ from opweave.opcodes.errors import OpweaveError, OpweaveWarning
 from opweave.opcodes.operators.registry import OPERATORS, cuda, operator
 
 if _TYPE_CHECKING:
-    from opweave import bounds
+    from opweave import bounds, xp
     from opweave._functions.fuse import fuse
     from opweave._functions.fused import Fused
     from opweave._functions.raw import raw_kernel
@@ -82,7 +82,7 @@ _LAZY = {
     }.items()
     for name in names.split()
 }  # fmt: skip
-_LAZY_MODULES = ("bounds",)
+_LAZY_MODULES = ("bounds", "xp")
 
 __all__ = [
     "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds",
@@ -91,6 +91,7 @@ __all__ = [
     "product", "profile", "profile_cubin", "profile_source", "raw_kernel", "reduction", "regime",
     "relu", "repeat", "rsqrt", "sanitize", "sanitize_source", "scan", "schedule", "sigmoid",
     "silu", "softmax", "store", "structural", "tgamma", "to_torch", "toggle", "uninitialised",
+    "xp",
 ]  # fmt: skip
 
 

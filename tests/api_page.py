@@ -68,6 +68,8 @@ CHAPTERS: dict[str, dict[str, Any]] = {
                               "Operator": Operator, "OpCode": OpCode, "Fragment": Fragment},
     "Kernels of your own": {"ow.raw_kernel": ow.raw_kernel, "RawKernel": RawKernel,
                             "Standalone": Standalone},
+    "Arrays of the Array API standard": {"ow.xp.Array": ow.xp.Array, "ow.xp.compute": ow.xp.compute,
+                                        "ow.xp.explain": ow.xp.explain},
     "Settings": {"ow.config": type(ow.config)},
 }  # fmt: skip
 # Members of classes; of a class that is not here, all that have a docstring.

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 AS_FOR_USERS = True
 PAGES = ("tutorial.md", "opcodes.md", "sanitize.md", "raw.md", "fused.md", "errors.md", "environment.md", "performance.md",
-         "toggles.md", "differences.md", "take_away.md",
+         "toggles.md", "differences.md", "take_away.md", "array_api.md",
          pytest.param("arrays.md", marks=pytest.mark.skipif(
              not all(map(find_spec, ("torch", "pandas", "xarray"))), reason="not all are installed")),
          pytest.param("torch.md", marks=pytest.mark.skipif(
