@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.text import Text
-from opweave.compiler.lines.values import Held, Number, NumberType, Size
+from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size
 from opweave.opcodes.dtypes import DType
 
 
@@ -19,6 +20,7 @@ class Appended:
         c_name: of what C appends to; it hands over what it has, however the loop ends.
         type: of the numbers, or of the elements of arrays.
         sizes: of each array, in sums of what the call gives; none of numbers.
+        kind: tuple or list, where items are such of so many numbers.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Appended:
     type: NumberType
     c_type: str
     sizes: tuple[Size, ...] = ()
+    kind: Any = None
 
     @property
     def words(self) -> int:
@@ -54,25 +57,47 @@ class Lists:
         line = f"{found.c_name}.append({value.text})"
         self.text.add(f"if (!{line}) LOOP_FAULT(LOOP_NO_MEMORY, {self.text.line}, 0, 0, 0);")
 
+    def append_several(self, name: str, values: Several) -> None:
+        """Append a tuple or a list of numbers to the list of a name.
+
+        Raises:
+            NoLoopError: they are not of one type.
+        """
+        numbers = [v for v in values.items if isinstance(v, Number) and v.is_word and not v.maybe]
+        if len(numbers) < len(values.items) or len({number.type for number in numbers}) != 1:
+            raise NoLoopError("a list of tuples of other than numbers of one type")
+        kind, first = list if values.is_list else tuple, numbers[0]
+        found = self._list(name, first.type, first.c_type, (Size.of(len(numbers)),), kind)
+        room = self._more(found)
+        for place, number in enumerate(numbers):
+            self.text.add(f"{room}[{place}] = {number.text};")
+
     def room_for(self, name: str, dtype: DType, sizes: tuple[Size, ...]) -> str:
         """The place of one more array in the list of a name: a constant of C.
 
         Raises:
             NoLoopError: the list has others.
         """
-        found = self._list(name, dtype, dtype.storage, sizes)
-        count = " * ".join(size.factor for size in sizes)
+        return self._more(self._list(name, dtype, dtype.storage, sizes))
+
+    def _more(self, found: Appended) -> str:
+        count = " * ".join(size.factor for size in found.sizes)
         room = self.text.named("auto", f"{found.c_name}.more({count})", "item")
         self.text.add(f"if (!{room}) LOOP_FAULT(LOOP_NO_MEMORY, {self.text.line}, 0, 0, 0);")
         return room
 
     def _list(
-        self, name: str, kind: NumberType, c_type: str, sizes: tuple[Size, ...] = ()
+        self,
+        name: str,
+        kind: NumberType,
+        c_type: str,
+        sizes: tuple[Size, ...] = (),
+        items: Any = None,
     ) -> Appended:
         found = self.appended.get(name)
         if found is None:
             c_name = self.text.unused(f"{name}_appended")
-            found = self.appended[name] = Appended(name, c_name, kind, c_type, sizes)
-        if found.type is not kind or found.sizes != sizes:
+            found = self.appended[name] = Appended(name, c_name, kind, c_type, sizes, items)
+        if (found.type, found.sizes, found.kind) != (kind, sizes, items):
             raise NoLoopError(f"{name}, a list of several types")
         return found

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import Arithmetic, as_computed
 from opweave.compiler.lines.values import Array, Computed, Elements, Held, Number, Size
 from opweave.compiler.scheduling.vendors import BLAS_COLUMNS, BLAS_DEPTH, BLAS_FROM
@@ -62,7 +63,7 @@ class Products(Arithmetic):
         if isinstance(x, Number) or isinstance(y, Number) or not 0 < x.rank < 3 > y.rank > 0:
             raise NoLoopError("a product of other than vectors and matrices")
         _, (dtype,) = OPERATORS["matmul"].type_rule((x.dtype, y.dtype), ())
-        if dtype not in SUMMED:
+        if dtype not in SUMMED and dtype.kind not in "iu":
             raise NoLoopError(f"a product of {dtype}")
         depth, other = x.sizes[-1], y.sizes[0]
         if depth != other:
@@ -79,6 +80,8 @@ class Products(Arithmetic):
         """Long ones by the library, short ones as a sum; where lengths change C decides."""
         one = Size.of(1)
         sizes = Sizes(one, x.sizes[0], one)
+        if dtype not in SUMMED:
+            return self._of_integers(x, y, dtype)
         by_library = self.by_library(sizes)
         if by_library is False:
             return self._summed(x, y)
@@ -92,6 +95,12 @@ class Products(Arithmetic):
                 self.text.add(f"{found} = {self._summed(x, y).text};")
         return Number(dtype, self.text.named(dtype.register, found))
 
+    def _of_integers(self, x: Array, y: Array, dtype: DType) -> Number:
+        """They stay in their type, which sums leave, and are the same in any order."""
+        found = self.text.variable(dtype.storage, self.text.fresh("product"))
+        self._multiplied(x, y, f"&{found}", dtype)
+        return Number(dtype, self.text.named(dtype.register, found), None, *bounds_of(dtype)[1:])
+
     def _summed(self, x: Array, y: Array) -> Number:
         product = self.apply("multiply", x, y)
         assert isinstance(product, Elements)
@@ -102,7 +111,7 @@ class Products(Arithmetic):
         one = Size.of(1)
         rows, columns = x.sizes[0] if x.rank == 2 else one, y.sizes[1] if y.rank == 2 else one
         sizes = Sizes(rows, x.sizes[-1], columns)
-        by_library = self.by_library(sizes)
+        by_library = dtype in SUMMED and self.by_library(sizes)
         if by_library:
             self._by_library(x, y, out, dtype)
             return

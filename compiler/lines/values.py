@@ -208,18 +208,24 @@ class Listed:
 
 @dataclass(frozen=True)
 class Several:
-    """A tuple."""
+    """A tuple, or a list that is written out."""
 
     items: tuple[Held, ...]
+    is_list: bool = False
 
 
 @dataclass(frozen=True)
 class Counted:
-    """A range: what a loop counts through."""
+    """A range: what a loop counts through.
+
+    Attributes:
+        by: C text of a step that the call gives, which is positive; ``step`` is 1 then.
+    """
 
     start: Number
     stop: Number
     step: int
+    by: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.lines.applied import dense_strides
-from opweave.compiler.lines.values import Elements, Held, Listed, Strided, Unchanging
+from opweave.compiler.lines.values import Elements, Held, Listed, Several, Strided, Unchanging
 from opweave.compiler.loops.statements import Statements
 
 
@@ -22,6 +22,8 @@ class Appending(Statements):
             raise NoLoopError("a list to which a loop does more than append")
         if isinstance(args[0], Strided | Elements):
             self._append_array(owner.name, args[0])
+        elif isinstance(args[0], Several):
+            self.lists.append_several(owner.name, args[0])
         else:
             self.lists.append(owner.name, args[0])
         return Unchanging(None)

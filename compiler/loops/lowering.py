@@ -60,6 +60,8 @@ class Lowering(Entering):
         self.first: dict[str, Held] = {}
         self.products: dict[Sizes, bool] = {}
         self.small: dict[Sizes, None] = {}
+        self.positive: dict[str, None] = {}
+        self.equal: dict[str, int] = {}
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
 
@@ -111,6 +113,8 @@ class Lowering(Entering):
         """What must not hold of a call, or else C leaves it at once."""
         found = [f"{size.text} < {least}" for size, least in self.required]
         found += [f"{'!' * by}{sizes.by_library}" for sizes, by in self.products.items()]
+        found += [f"{name} != {extent}" for name, extent in self.equal.items()]
+        found += [f"{name} < 1" for name in self.positive]
         found += [f"{sizes.steps} >= {BLAS_FROM}" for sizes in self.small]
         found += [f"!{p.c_name}" for p in self.parameters if p.part == "library"]
         written = [base for base in self.names if base in self.writes]
@@ -190,6 +194,21 @@ class Lowering(Entering):
         rows, depth, columns = (value_of(size, extents) for size in sizes)
         self.products[sizes] = is_for_blas(rows, depth, columns)
         return self.products[sizes]
+
+    def known_extent(self, size: Size) -> Size:
+        extents = self.call.extents
+        name = next((n for n, e in extents.items() if not size.terms and e == size.constant), "")
+        if not name or size.constant < 2:
+            return size
+        self.equal[name] = size.constant
+        return Size.of(name)
+
+    def is_positive(self, number: Number) -> bool:
+        found = next((p for p in self.parameters if p.c_name == number.text), None)
+        if found is None or found.part != "number" or self.call.values[found.name] < 1:
+            return False
+        self.positive[number.text] = None
+        return True
 
     def _require(self, size: Size, least: int) -> bool:
         """Ask that a sum of extents is at least a number; False where this call has less."""

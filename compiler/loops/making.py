@@ -108,7 +108,7 @@ def _extent(self: Statements, number: Held) -> Size:
         raise NoLoopError("a shape of other than integers")
     if number.low < 0:
         self.numbers.fault(f"{number.text} < 0", "LOOP_NEGATIVE")
-    return self.indexing.size_of(number)
+    return self.known_extent(self.indexing.size_of(number))
 
 
 def _full(self: Statements, sizes: tuple[Size, ...], value: float, dtype: DType) -> Elements:

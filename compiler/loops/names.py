@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -40,7 +40,6 @@ class LoopNames(Expressions):
         copies: names that hold a copy of another one's array, with both arrays.
         said: their variables, with those that say which they are.
         held_by: the rooms of arrays that names hold.
-        owners: the names that made these arrays.
         in_lists: lists of Python that have such an array.
     """
 
@@ -52,12 +51,24 @@ class LoopNames(Expressions):
         self.copies: list[tuple[str, str, str]] = []
         self.said: dict[str, str] = {}
         self.held_by: dict[str, str] = {}
-        self.owners: dict[str, str] = {}
         self.in_lists: dict[str, str] = {}
 
     def is_fixed(self, size: Size) -> bool:
         """True for a sum of what the call gives."""
         return all(name in self.given for name, _ in size.terms)
+
+    def own(self, name: str) -> set[str]:
+        """The variables of C that a name is."""
+        own = self.prefix, name
+        return {text for (*who, _), text in self.variables.items() if tuple(who) == own}
+
+    def known_extent(self, size: Size) -> Size:
+        """A number as the name of an extent that is equal, as in every call that is served."""
+        raise NotImplementedError
+
+    def is_positive(self, number: Number) -> bool:
+        """Whether an integer that the call gives is positive, as in every call that is served."""
+        raise NotImplementedError
 
     def is_known(self, what: str, name: str) -> bool:
         """Whether something is known of a name of the function that is being lowered."""
@@ -71,7 +82,7 @@ class LoopNames(Expressions):
         if (
             isinstance(held, Strided)
             and self.is_known("copies", name)
-            and held.base in self.held_by
+            and (held.base in self.held_by or held.base in self.given)
         ):
             made = self._array_in(name, self.copied(held))
             self.copies.append((self.prefix + name, held.base, made.base))
@@ -172,7 +183,7 @@ class LoopNames(Expressions):
                 writes[kept], size = size.text, Size.of(kept)
             sizes.append(size)
         self._write(writes)
-        self.held_by[holder], self.owners[holder] = first, self.prefix + name
+        self.held_by[holder] = first
         self.lies_as(holder, value)
         return Strided(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
 
@@ -183,7 +194,7 @@ class LoopNames(Expressions):
         elif isinstance(target, ast.Subscript):
             self.put(self.target(target), held)
         elif isinstance(target, ast.Tuple | ast.List):
-            items = self._unpacked(held, target.elts)
+            items = self._unpacked(held, len(target.elts))
             for part, item in zip(target.elts, items, strict=True):
                 self.assign(part, item)
         else:
@@ -192,8 +203,9 @@ class LoopNames(Expressions):
     def check_copies(self, left: set[str], written: set[str]) -> None:
         """Hold that nobody writes to arrays, or gets both, one of which is a copy of the other."""
         for name, source, copy in self.copies:
-            is_left = name in left and any(
-                getattr(self.env[n], "base", "") == source for n in left
+            is_left = name in left and (
+                source in self.given
+                or any(getattr(self.env[n], "base", "") == source for n in left)
             )
             if is_left or {source, copy} & written:
                 raise NoLoopError(f"{name}, another name for an array that the loop makes")
@@ -208,13 +220,9 @@ class LoopNames(Expressions):
         else:
             self.assign(target, held)
 
-    def _unpacked(self, held: Held, targets: Sequence[ast.expr]) -> list[Held]:
-        if not isinstance(held, Several) or len(held.items) != len(targets):
+    def _unpacked(self, held: Held, count: int) -> list[Held]:
+        if not isinstance(held, Several) or len(held.items) != count:
             raise NoLoopError("an assignment of several values at once that are no tuple")
-        names = {self.prefix + target.id for target in targets if isinstance(target, ast.Name)}
-        bases = {getattr(item, "base", "") for item in held.items}
-        if len(targets) > 1 and any(self.owners.get(base) in names for base in bases):
-            raise NoLoopError("an assignment of arrays that exchange their names")
         return [self.pinned(item) for item in held.items]
 
     def pinned(self, held: Held) -> Held:

@@ -186,7 +186,7 @@ def _attribute(self: Expressions, node: ast.Attribute) -> Held:
 
 
 def _tuple(self: Expressions, node: ast.Tuple | ast.List) -> Held:
-    return Several(tuple(self.in_order(node.elts)))
+    return Several(tuple(self.in_order(node.elts)), isinstance(node, ast.List))
 
 
 def _call(self: Expressions, node: ast.Call) -> Held:

@@ -147,9 +147,10 @@ class Rounds(LoopNames):
             return AgainError("either", self.prefix + first)  # more than one round has its own
         for name in sorted(names):
             held = [env[name] for env in envs if name in env]
-            arrays = {h.base for h in held if isinstance(h, Strided) and h.base in self.held_by}
-            if len(arrays) == 1 and not self.is_known("sizes", name):
-                return AgainError("sizes", self.prefix + name)
+            made = {h.base for h in held if isinstance(h, Strided) and h.base in self.held_by}
+            what = "sizes" if len(made) == 1 and made <= self.own(name) else "copies"
+            if made and not self.is_known(what, name):
+                return AgainError(what, self.prefix + name)
         return ChangedError(names)
 
     @contextmanager

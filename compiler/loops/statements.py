@@ -133,7 +133,7 @@ def _for_range(self: Statements, node: ast.For, over: Counted, items: Sequence[H
     sign = "<" if step > 0 else ">"
     if self.is_entered:
         self.text.add(f"if (!({ends[0].text} {sign} {ends[1].text})) return LOOP_NO_ROUND;")
-    move = f"{counter} += {step}" if step > 0 else f"{counter} -= {-step}"
+    move = f"{counter} += {over.by or step}" if step > 0 else f"{counter} -= {-step}"
     head = f"for (int64 {counter} = {ends[0].text}; {counter} {sign} {ends[1].text}; {move})"
     self.loop(InnerLoop(node, head, begin))
 
@@ -169,7 +169,7 @@ def _kept(self: Statements, over: Held) -> Any:
     if isinstance(over, Zipped):
         return Zipped(tuple(_kept(self, item) for item in over.items))
     if isinstance(over, Counted):
-        if over.step != 1:
+        if over.step != 1 or over.by:
             raise NoLoopError("a range with a step beside other things")
         start, stop = self.pinned(over.start), self.pinned(over.stop)
         assert isinstance(start, Number)

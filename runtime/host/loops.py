@@ -200,6 +200,9 @@ def _items(each: Appended, at: int, count: int, *shape: int) -> list[Any]:
     made = np.empty((count, *shape), kind)
     ctypes.memmove(made.ctypes.data, at, made.nbytes)
     _free()(at)
+    if each.kind is not None:
+        rows = made if isinstance(each.type, DType) else made.tolist()
+        return [each.kind(row) for row in rows]
     if shape:
         return [row.copy() for row in made]
     return list(made) if isinstance(each.type, DType) else made.tolist()

@@ -168,6 +168,48 @@ def collects_some(A, n):
     return found
 
 
+def collects_tuples(x, n):
+    pairs, rows, places = [], [], []
+    t = 0.5
+    for k in range(n):
+        t = t * 1.5
+        pairs.append((t, 2.0))
+        rows.append([x[k % 4], x[0]])
+        places.append((k, k + 1))
+    return pairs, rows, places
+
+
+def by_steps(x, n, out):
+    for k in range(0, len(x), n):
+        out[k] += x[k : k + n].sum()
+
+
+def exchanges(x, y, n):
+    u, v = x + 0.0, y * 1.0
+    for _ in range(n):
+        new = 2 * u - v + np.roll(u, 1)
+        v, u = u, new
+    return u
+
+
+def of_a_literal_size(x, A, n):
+    found = []
+    for _ in range(n):
+        x = np.array([x[0] + 1, x[1] * 2, x[0], 0.5])
+        x = x + A[0] * np.ones(4)
+        found.append(x)
+    return found
+
+
+def of_integers(n, out):
+    m = n.astype(np.int8)
+    for k in range(3):
+        turned = np.outer(n, n + k)
+        out += turned @ n + (n @ n) * k + (m @ (m + k))
+        out[k] = (turned @ turned)[k, 1] + n.dot(n)
+    return out
+
+
 X, Y, A4, N4 = row(4), np.cos(np.arange(4.0)), square(4), words(4, 1)
 OUT, OUT2 = np.zeros(4), np.zeros((4, 4))
 PROGRAMS = {
@@ -194,6 +236,11 @@ PROGRAMS = {
     "collects": (collects, (A4, 5)),
     "collects_nothing": (collects_some, (A4[:, :0], 4)),
     "collects_some": (collects_some, (A4, 5)),
+    "collects_tuples": (collects_tuples, (X, 5)),
+    "by_steps": (by_steps, (X, 3, OUT)),
+    "exchanges": (exchanges, (X, Y, 4)),
+    "of_a_literal_size": (of_a_literal_size, (X, A4, 4)),
+    "of_integers": (of_integers, (N4 * 100, N4 * 0)),
     "views": (views, (A4, OUT)),
 }
 # Sums of products and of squares meet in another order than NumPy's.
@@ -212,6 +259,19 @@ def test_the_last_item_of_a_list_is_what_the_name_holds():
     assert rolled.ran
     assert found[-1] is h
     assert all(a.flags.owndata for a in (*found, *sums))
+
+
+def given_back(A, n):
+    x, y = A[0], A[1]
+    for _ in range(n):
+        y, x = x, x + y
+    return x, y
+
+
+def test_an_argument_that_a_loop_leaves_to_a_name_is_that_argument():
+    rolled = Rolled(given_back)
+    assert np.shares_memory(rolled(A4, 1)[1], A4)
+    assert is_same(rolled(A4, 4), given_back(A4, 4), exactly=True)
 
 
 def changed_later(A, n):
