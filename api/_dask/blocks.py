@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opweave._dask.pickled import dumped
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import device_for
 from opweave.compiler.ir.graph import FunctionGraph
@@ -45,7 +44,7 @@ class Piece(NamedTuple):
     at: Slices | None
 
 
-class Part(NamedTuple):
+class BlockInput(NamedTuple):
     """An input of a block: a region of an array, by the pieces that it is made of."""
 
     shape: tuple[int, ...]
@@ -53,15 +52,19 @@ class Part(NamedTuple):
     pieces: tuple[Piece, ...]
 
 
-class Block(NamedTuple):
-    """One block: its form, the numbers that say where it is, and its inputs."""
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block: its form, the numbers that say where it is, and its inputs.
+
+    It is no tuple, in which dask would look for keys.
+    """
 
     form: int
     begins: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[BlockInput, ...]
 
 
-class Form(NamedTuple):
+class BlockForm(NamedTuple):
     """A graph that many blocks share, and numbers of the whole function."""
 
     graph: FunctionGraph
@@ -73,19 +76,20 @@ class Stage:
     """Steps of a function that blocks do alone.
 
     Attributes:
+        token: which one it is, in every process.
         forms: a graph for each way in which blocks lie; most have one.
-        errors: where blocks come from, for messages.
     """
 
+    token: str
     name: str
     options: Options
-    forms: list[Form] = field(default_factory=list)
+    forms: list[BlockForm] = field(default_factory=list)
     _variants: dict[Any, Variant] = field(default_factory=dict)
     _prepared: dict[Any, Prepared] = field(default_factory=dict)
     _lock: Any = field(default_factory=locks.rlock)
 
     def __reduce__(self) -> Any:
-        return dumped((self.name, self.options, self.forms), _stage_of)
+        return arrived, (self.token, self.name, self.options, self.forms)
 
     def run(self, block: Block, arrays: Sequence[Any]) -> Sequence[Any]:
         """The results of a block, for the arrays that it reads."""
@@ -99,9 +103,7 @@ class Stage:
         found: Sequence[Any] = prepared(arrays, numbers)
         return found
 
-    def _ready(
-        self, number: int, arrays: Sequence[Any], numbers: Mapping[str, Any]
-    ) -> Prepared:
+    def _ready(self, number: int, arrays: Sequence[Any], numbers: Mapping[str, Any]) -> Prepared:
         key = number, tuple((a.shape, a.strides, a.flags.aligned) for a in arrays)
         found = self._prepared.get(key)
         if found is not None:
@@ -113,9 +115,7 @@ class Stage:
                 self._prepared[key] = self._prepare(number, arrays, numbers)
             return self._prepared[key]
 
-    def _prepare(
-        self, number: int, arrays: Sequence[Any], numbers: Mapping[str, Any]
-    ) -> Prepared:
+    def _prepare(self, number: int, arrays: Sequence[Any], numbers: Mapping[str, Any]) -> Prepared:
         types = [array_type("", array) for array in arrays]
         extents = symbol_extents(types)
         like = number, tuple(
@@ -156,8 +156,20 @@ class Stage:
         return run_reference(graph, given, {**extents, **numbers})
 
 
-def _stage_of(name: str, options: Options, forms: list[Form]) -> Stage:
-    return Stage(name, options, forms)
+# Stages that came to this process: tasks that get the same share what they prepared.
+MOST_ARRIVED = 64
+_arrived: dict[str, Stage] = {}
+_arriving = locks.lock()
+
+
+def arrived(token: str, name: str, options: Options, forms: list[BlockForm]) -> Stage:
+    """The stage of a token; the same one while it is known."""
+    with _arriving:
+        if token not in _arrived:
+            if len(_arrived) >= MOST_ARRIVED:
+                _arrived.pop(next(iter(_arrived)))
+            _arrived[token] = Stage(token, name, options, forms)
+        return _arrived[token]
 
 
 def run_block(stage: Stage, block: Block, pieces: Sequence[Any]) -> Any:
@@ -172,8 +184,8 @@ def run_block(stage: Stage, block: Block, pieces: Sequence[Any]) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _assembled(name: str, part: Part, given: Any) -> Any:
-    if part.pieces[0].at is None:
+def _assembled(name: str, part: BlockInput, given: Any) -> Any:
+    if part.pieces and part.pieces[0].at is None:
         return _checked(name, part, part.pieces[0], next(given))
     found = np.empty(part.shape, part.dtype)
     for piece in part.pieces:
@@ -181,7 +193,7 @@ def _assembled(name: str, part: Part, given: Any) -> Any:
     return found
 
 
-def _checked(name: str, part: Part, piece: Piece, value: Any) -> Any:
+def _checked(name: str, part: BlockInput, piece: Piece, value: Any) -> Any:
     array = np.asarray(value) if isinstance(value, np.generic) else value
     if type(array) is not np.ndarray or (array.shape, array.dtype) != (piece.shape, part.dtype):
         of = getattr(array, "dtype", ""), getattr(array, "shape", "")
@@ -190,10 +202,12 @@ def _checked(name: str, part: Part, piece: Piece, value: Any) -> Any:
             f"array says, found {type(array).__name__} {of[0]}{of[1]}; say dtype= and meta= where "
             "the array is made"
         )
-    return array if piece.taken is None else array[piece.taken]
+    taken = array if piece.taken is None else array[piece.taken]
+    return taken if taken.flags.aligned else taken.copy()  # it came in the middle of a message
 
 
-class Join(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Join:
     """How results of blocks become one: a reduction, and the types before and at the end."""
 
     operator: str
@@ -216,7 +230,8 @@ def join_blocks(join: Join, parts: Sequence[Any], is_last: bool) -> Any:
 
 
 def no_block(join: Join) -> Any:
-    """A task: the result of no elements."""
-    return np.asarray(
-        OPERATORS[join.operator].numpy(np.empty((0, *join.shape), join.dtype), axis=0)
-    ).astype(join.result)
+    """A task: the result of no elements, or no result."""
+    if 0 in join.shape:
+        return np.empty(join.shape, join.result)
+    nothing = np.empty((0, *join.shape), join.dtype)
+    return np.asarray(OPERATORS[join.operator].numpy(nothing, axis=0)).astype(join.result)

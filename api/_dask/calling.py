@@ -1,8 +1,8 @@
 """A call of a fused function with arrays of dask: blocks of it as tasks, results as such arrays.
 
-The function is traced once, for the shapes of the whole arrays, of which no element is there.  What
-blocks compute follows from that graph alone, so numbers and places (a mean's divisor, ``arange``,
-the last row) are those of the whole.
+The function is traced once, for the shapes of the whole arrays, of which no element is there.
+What blocks compute follows from that graph alone, so numbers and places (a mean's divisor,
+``arange``, the last row) are those of the whole.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from opweave._dask.chunks import layouts
 from opweave._dask.emission import Emission, Target
-from opweave._dask.whole import Whole
+from opweave._dask.whole import WholeCall
 from opweave._interchange.exchange import Exchange
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.ir.expr import evaluate
@@ -38,7 +38,7 @@ from opweave.opcodes.errors import (
 from opweave.runtime.calls.arrays import argument_type, array_type
 
 
-class Bound(Protocol):
+class BoundCall(Protocol):
     """The leaves of a call, as ``Call`` of api/_functions/layout.py has them."""
 
     layout: Any
@@ -49,18 +49,18 @@ class Bound(Protocol):
         """The numbers by their names in a graph."""
 
 
-class Binds(Protocol):
+class BindsCalls(Protocol):
     """The parameters of a function, as ``Signature`` of api/_functions/arguments.py has them."""
 
     name: str
     has_out: bool
     goes_on: str | None
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundCall:
         """The leaves of a call's arguments."""
 
 
-def blocked(signature: Binds, fn: Any, options: Options, exchange: Exchange) -> Any:
+def blocked(signature: BindsCalls, fn: Any, options: Options, exchange: Exchange) -> Any:
     """The results of a call, as arrays of dask that compute them.
 
     Raises:
@@ -79,7 +79,7 @@ def blocked(signature: Binds, fn: Any, options: Options, exchange: Exchange) -> 
     extents = symbol_extents([*types.values()])
     graph = verify_graph(simplify(verify_graph(made.graph)))
     numbers = call.scalars(graph.scalars)
-    whole = Whole(graph, {**graph.extents(extents), **numbers})
+    whole = WholeCall(name, graph, {**graph.extents(extents), **numbers})
     given = [a for a in arrays if hasattr(a, "chunks") or isinstance(a, np.ndarray)]
     places = zip(graph.inputs, (*given, *made.constants), strict=True)
     outputs = results(whole, {i.value.id: a for i, a in places}, options)
@@ -102,7 +102,7 @@ def check_settings(name: str, out: Any) -> None:
             raise InterchangeError(f"{name}: dask arrays are not computed with {what}; {do}")
 
 
-def _types(call: Bound, arrays: list[Any]) -> dict[str, Any]:
+def _types(call: BoundCall, arrays: list[Any]) -> dict[str, Any]:
     rows = zip(call.layout.names, arrays, call.layout.static, strict=True)
     return {
         name: _type_of(name, value) if hasattr(value, "chunks") else argument_type(name, value, s)
@@ -131,7 +131,7 @@ def _type_of(name: str, array: Any) -> ArrayType:
 
 
 def traced(
-    name: str, fn: Any, call: Bound, types: Mapping[str, Any], options: Options
+    name: str, fn: Any, call: BoundCall, types: Mapping[str, Any], options: Options
 ) -> Trace:
     """The function as one graph.
 
@@ -158,11 +158,10 @@ def traced(
     return made
 
 
-def results(whole: Whole, arrays: Mapping[int, Any], options: Options) -> list[Any]:
+def results(whole: WholeCall, arrays: Mapping[int, Any], options: Options) -> list[Any]:
     """The outputs of a graph: arrays of dask, and numbers that are known already."""
     given = {
-        n: tuple(a.chunks) if hasattr(a, "chunks") else (None,) * a.ndim
-        for n, a in arrays.items()
+        n: tuple(a.chunks) if hasattr(a, "chunks") else (None,) * a.ndim for n, a in arrays.items()
     }
     found, cuts = layouts(whole, given)
     emission = Emission(whole, arrays, found, options)
@@ -172,5 +171,3 @@ def results(whole: Whole, arrays: Mapping[int, Any], options: Options) -> list[A
     return [
         emission.arrays[o.id] if isinstance(o, Value) else evaluate(o, whole.env) for o in outputs
     ]
-
-

@@ -14,7 +14,7 @@ from itertools import accumulate
 from math import prod
 from typing import Any
 
-from opweave._dask.whole import Whole, act_of
+from opweave._dask.whole import WholeCall, act_of
 from opweave.compiler.ir.graph import Node, reduced_axes, scanned_axis
 from opweave.compiler.ir.values import Value
 from opweave.opcodes.operators.registry import BUILT_IN
@@ -25,9 +25,7 @@ Layout = tuple[Chunks | None, ...]
 ROWWISE = ("np.sort", "np.argsort")
 
 
-def layouts(
-    whole: Whole, given: Mapping[int, Layout]
-) -> tuple[dict[int, Layout], list[Node]]:
+def layouts(whole: WholeCall, given: Mapping[int, Layout]) -> tuple[dict[int, Layout], list[Node]]:
     """The chunks of every value, and the nodes at which the function is cut, in order.
 
     Args:
@@ -61,8 +59,9 @@ def along(node: Node) -> int | None:
     if node.is_scan:
         return scanned_axis(node)
     axis = dict(node.attrs).get("axis")
-    is_one = node.operator.name in ROWWISE and isinstance(axis, int)
-    return axis % len(node.result.shape) if is_one else None
+    if node.operator.name not in ROWWISE or not isinstance(axis, int):
+        return None
+    return axis % len(node.result.shape)
 
 
 def several(chunks: Chunks | None) -> bool:
@@ -117,12 +116,12 @@ def even(extent: int, like: Chunks) -> Chunks:
 # A layout for each act: (whole, node, layouts of its array operands) -> that of its results
 
 
-def _map(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
+def _map(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout:
     return _met(whole, node.values, operands, len(node.result.shape))
 
 
 def _met(
-    whole: Whole, values: Sequence[Value], operands: Sequence[Layout], rank: int
+    whole: WholeCall, values: Sequence[Value], operands: Sequence[Layout], rank: int
 ) -> Layout:
     """Chunks where operands are broadcast; axes of one element follow the others."""
     found: list[list[Chunks | None]] = [[] for _ in range(rank)]
@@ -134,11 +133,11 @@ def _met(
     return tuple(map(joined, found))
 
 
-def _view(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
+def _view(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout:
     return tuple((1,) if a is None else operands[0][a] for a in node.attr("axes"))
 
 
-def _slice(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
+def _slice(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout:
     axis, (layout,) = node.attr("axis") % len(operands[0]), operands
     chunks, extent = layout[axis], whole.shape(node.result)[axis]
     if chunks is not None:
@@ -146,9 +145,7 @@ def _slice(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
     return (*layout[:axis], chunks, *layout[axis + 1 :])
 
 
-def groups(
-    shape: Sequence[int], others: Sequence[int]
-) -> Iterator[tuple[list[int], list[int]]]:
+def groups(shape: Sequence[int], others: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
     """Axes of two shapes of the same elements, in groups of as many elements.
 
     Axes of one element are in none.
@@ -169,7 +166,7 @@ def groups(
         yield left, right
 
 
-def _reshape(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
+def _reshape(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout:
     (layout,), shape = operands, whole.shape(node.values[0])
     others = whole.shape(node.result)
     found: list[Chunks | None] = [None] * len(others)
@@ -187,7 +184,7 @@ Group = tuple[Sequence[int], list[int]]
 
 
 def _regrouped(
-    whole: Whole, node: Node, layout: Layout, source: Group, target: Group
+    whole: WholeCall, node: Node, layout: Layout, source: Group, target: Group
 ) -> Chunks | None:
     """Chunks of the first axis of a group that a reshape makes of another group of axes."""
     (shape, left), (others, right) = source, target
@@ -203,7 +200,7 @@ def _regrouped(
     return tuple(length * rest // of for length in first)
 
 
-def _gather(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
+def _gather(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout:
     table, values = operands[0], node.pointwise
     made = list(_met(whole, values, operands[1:], len(node.result.shape)))
     extents = whole.shape(node.result)
@@ -217,7 +214,7 @@ def _gather(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
     return tuple(made)
 
 
-def _reduce(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
+def _reduce(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout:
     axes, (layout,) = reduced_axes(node), operands
     if is_cut(node, operands) and node.operator.name not in BUILT_IN:
         raise whole.along(node, next(a for a in axes if several(layout[a])))
@@ -226,14 +223,14 @@ def _reduce(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
     return tuple(chunks for d, chunks in enumerate(layout) if d not in axes)
 
 
-def _mixes(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
+def _mixes(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout:
     (layout,) = operands
     if several(layout[-1]):
         raise whole.along(node, len(layout) - 1)
     return (*layout[:-1], None)
 
 
-def _product(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
+def _product(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout:
     x, y = node.values
     batch = len(node.result.shape) - 2
     met: list[list[Chunks | None]] = [[] for _ in range(batch)]
@@ -245,7 +242,7 @@ def _product(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout:
     return (*map(joined, met), operands[0][-2], operands[1][-1])
 
 
-def _library(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout | None:
+def _library(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout | None:
     if (axis := along(node)) is None:
         return _in_one(whole, node, operands)
     if several(operands[0][axis]):
@@ -253,20 +250,20 @@ def _library(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout | N
     return operands[0]
 
 
-def _in_one(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout | None:
+def _in_one(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout | None:
     """Of a node that takes whole arrays."""
-    for layout in operands:
+    for operand, layout in enumerate(operands):
         for axis, chunks in enumerate(layout):
             if several(chunks):
-                raise whole.along(node, axis)
+                raise whole.along(node, axis, operand)
     return None
 
 
-def _made(whole: Whole, node: Node, operands: Sequence[Layout]) -> Layout | None:
+def _made(whole: WholeCall, node: Node, operands: Sequence[Layout]) -> Layout | None:
     return None
 
 
-LayoutRule = Callable[[Whole, Node, Sequence[Layout]], Any]
+LayoutRule = Callable[[WholeCall, Node, Sequence[Layout]], Any]
 LAYOUTS: dict[str, LayoutRule] = {
     "map": _map, "view": _view, "slice": _slice, "reshape": _reshape, "gather": _gather,
     "reduce": _reduce, "scan": _library, "mixes": _mixes, "product": _product,

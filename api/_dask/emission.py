@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, product
@@ -11,14 +12,23 @@ from uuid import uuid4
 
 import numpy as np
 
-from opweave._dask.blocks import Block, Form, Join, Part, Piece, Stage, join_blocks, no_block
-from opweave._dask.blocks import run_block
+from opweave._dask.blocks import (
+    Block,
+    BlockForm,
+    BlockInput,
+    Join,
+    Piece,
+    Stage,
+    join_blocks,
+    no_block,
+    run_block,
+)
 from opweave._dask.chunks import Chunks, Layout, bounds
 from opweave._dask.local import Local, accumulated
 from opweave._dask.ranges import Ranges
 from opweave._dask.regions import Region, extents
-from opweave._dask.steps import Plan, Planner
-from opweave._dask.whole import Whole
+from opweave._dask.steps import BlockPlan, Planner
+from opweave._dask.whole import WholeCall
 from opweave.compiler.ir.graph import Node, reduced_axes
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Options
@@ -44,7 +54,7 @@ class Emission:
     """
 
     def __init__(
-        self, whole: Whole, arrays: Mapping[int, Any], found: Mapping[int, Layout],
+        self, whole: WholeCall, arrays: Mapping[int, Any], found: Mapping[int, Layout],
         options: Options,
     ):  # fmt: skip
         self.whole, self.layouts, self.options = whole, found, options
@@ -73,8 +83,7 @@ class Emission:
         return found
 
     def _multiply(self, node: Node) -> None:
-        from dask import array as da
-
+        da: Any = sys.modules["dask.array"]  # who has an array has imported it
         self.compute([Target(value) for value in node.values])
         wide, own = np.dtype(accumulated(node).numpy_name), node.result.dtype.numpy
         x, y = (self.arrays[value.id].astype(wide) for value in node.values)
@@ -88,7 +97,7 @@ class Emission:
                 grids.setdefault(self.grid(target.value), []).append(target)
         made: dict[int, Any] = {}
         for grid, some in grids.items():
-            made |= Blocks(self, dict.fromkeys(some), grid).made()
+            made |= StageBlocks(self, dict.fromkeys(some), grid).made()
         self.arrays |= made
 
     def grid(self, value: Value) -> Grid:
@@ -97,16 +106,17 @@ class Emission:
         return tuple((n,) if chunks is None else chunks for chunks, n in rows)
 
 
-class Blocks:
+class StageBlocks:
     """The tasks of one stage."""
 
     def __init__(self, emission: Emission, targets: Mapping[Target, None], grid: Grid):
         self.emission, self.whole = emission, emission.whole
         self.targets, self.grid = [*targets], grid
         self.name = f"opweave-{self.whole.graph.name}-{uuid4().hex[:16]}"
-        self.stage = Stage(self.whole.graph.name, emission.options)
+        self.stage = Stage(self.name, self.whole.name, emission.options)
         wanted = [target.value for target in self.targets]
-        self.planner = Planner(self.whole, emission.ranges, emission.arrays, wanted)
+        of = self.whole, emission.ranges, emission.layouts
+        self.planner = Planner(*of, emission.arrays, wanted)
         self.forms: dict[Any, int] = {}
         self.tasks: dict[Any, Any] = {f"{self.name}-stage": self.stage}
         self.sources: dict[str, Any] = {}
@@ -154,37 +164,37 @@ class Blocks:
                 shape, dtype = extents(region), value.dtype.numpy
                 self.tasks[self.key(number, place)] = np.empty(shape, dtype)
 
-    def _form(self, plan: Plan) -> Form:
+    def _form(self, plan: BlockPlan) -> BlockForm:
         arrays = self.emission.arrays
         local = Local(self.whole, plan, [dtypes.of(arrays[n].dtype) for n, _ in plan.inputs])
         local.outputs = [
             value if node is None else local.partial(node, value)
             for value, (_, node) in zip(local.outputs, self.targets, strict=True)
         ]
-        return Form(local.graph(), local.numbers)
+        return BlockForm(local.graph(), local.numbers)
 
     # Inputs
 
-    def _part(self, number: int, region: Region, keys: list[Any]) -> Part:
+    def _part(self, number: int, region: Region, keys: list[Any]) -> BlockInput:
         array = self.emission.arrays[number]
         shape, dtype = extents(region), dtypes.of(array.dtype).numpy_name
         if isinstance(array, np.ndarray):
-            keys.append(key := f"{self.name}-array-{number}")
-            self.tasks[key] = array
+            keys.append(f"{self.name}-array-{number}")
+            self.tasks[keys[-1]] = array
             taken = tuple(slice(*pair) for pair in region)
-            return Part(shape, dtype, (Piece(array.shape, taken, None),))
+            return BlockInput(shape, dtype, (Piece(array.shape, taken, None),))
         self.sources[array.name] = array
         found = [*_overlaps(array.chunks, region)]
         pieces = []
         for place, taken, at in found:
-            key = array.name, *place
+            key: Any = (array.name, *place)
             blocks = zip(array.chunks, place, strict=True)
             length = tuple(s.stop - s.start for s in taken)
             if length != tuple(chunks[i] for chunks, i in blocks):
                 key = self._taken(key, taken)
             keys.append(key)
             pieces.append(Piece(length, None, at if len(found) > 1 else None))
-        return Part(shape, dtype, tuple(pieces))
+        return BlockInput(shape, dtype, tuple(pieces))
 
     def _taken(self, key: Any, taken: tuple[slice, ...]) -> Any:
         """The key of a part of a block: only that goes to another worker."""
@@ -230,13 +240,13 @@ class Blocks:
         self.tasks[key] = (join_blocks, join, keys, True) if keys else (no_block, join)
 
     def _array(self, name: str, grid: Grid, value: Value) -> Any:
-        from dask import array as da
         from dask.highlevelgraph import HighLevelGraph
 
         graph = HighLevelGraph.from_collections(
             name, self.tasks, dependencies=[*self.sources.values()]
         )
         meta = np.empty((0,) * len(grid), value.dtype.numpy)
+        da: Any = sys.modules["dask.array"]
         return da.Array(graph, name, grid, meta=meta)
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from opweave._dask.regions import extents
-from opweave._dask.steps import Length, Plan, Read, Step
-from opweave._dask.whole import Whole, act_of
+from opweave._dask.steps import AxisLength, BlockPlan, BlockStep, RegionRead
+from opweave._dask.whole import WholeCall, act_of
 from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.expr import Expr, expr_key, literal
 from opweave.compiler.ir.graph import FunctionGraph, Input, Node
@@ -25,7 +25,7 @@ class Local:
         numbers: of the whole function, by the names that the graph has for them.
     """
 
-    def __init__(self, whole: Whole, plan: Plan, dtypes: Sequence[DType]):
+    def __init__(self, whole: WholeCall, plan: BlockPlan, dtypes: Sequence[DType]):
         self.whole, self.plan = whole, plan
         self.builder = GraphBuilder({})
         self.inputs = [
@@ -35,7 +35,7 @@ class Local:
         self.slots: list[Value] = [*self.inputs]
         self.numbers: dict[str, Any] = {}
         self.begins: list[str] = []
-        self._read: dict[Read, Value] = {}
+        self._read: dict[RegionRead, Value] = {}
         self._known: dict[Any, str] = {}
         self._where = Where()
         for step in plan.steps:
@@ -68,7 +68,7 @@ class Local:
             derived=tuple(builder.derived.items()),
         )  # fmt: skip
 
-    def read(self, read: Read) -> Value:
+    def read(self, read: RegionRead) -> Value:
         """A part of what is there."""
         found = self._read.get(read)
         if found is None:
@@ -81,7 +81,7 @@ class Local:
             self._read[read] = found
         return found
 
-    def _operands(self, node: Node, step: Step) -> list[Operand]:
+    def _operands(self, node: Node, step: BlockStep) -> list[Operand]:
         self._where = node.where
         reads = iter(step.reads)
         if act_of(node) == "slice":  # what it begins with is in what is read
@@ -107,7 +107,7 @@ class Local:
         self.begins.append(f"begin_{len(self.begins)}")
         return Scalar(Expr("argument", (self.begins[-1],)), dtype)
 
-    def length(self, length: Length) -> Extent:
+    def length(self, length: AxisLength) -> Extent:
         """The extent of an axis that no operand says."""
         if length.place < 0:
             return length.less
@@ -132,22 +132,26 @@ def accumulated(node: Node) -> DType:
 # Nodes of a block for each act: (local, node, step, operands) -> the values that it makes
 
 
-def _again(local: Local, node: Node, step: Step, operands: list[Operand]) -> Sequence[Value]:
-    return local.builder.again(node, operands).results
+def _again(local: Local, node: Node, step: BlockStep, operands: list[Operand]) -> Sequence[Value]:
+    given = [o if isinstance(o, Value) else (o.expr, o.dtype) for o in operands]
+    found = local.builder.apply(node.operator, given, dict(node.attrs), node.where)
+    assert [v.dtype for v in found] == [v.dtype for v in node.results], node
+    return found
 
 
 def _of_lengths(
-    local: Local, node: Node, step: Step, operands: list[Operand]
+    local: Local, node: Node, step: BlockStep, operands: list[Operand]
 ) -> Sequence[Value]:
     """A call of a library, or a kernel of a user's: its results are whole arrays."""
-    shapes = [
-        tuple(map(local.length, step.lengths)) if value is node.result else local.whole.shape(value)
-        for value in node.results
-    ]
-    return local.builder.again(node, operands, shapes).results
+    first = tuple(map(local.length, step.lengths))
+    shapes = [first, *(local.whole.shape(value) for value in node.results[1:])]
+    pairs = zip(node.results, shapes, strict=True)
+    made = tuple(local.builder.new_value(value.dtype, shape) for value, shape in pairs)
+    local.builder.nodes.append(replace(node, operands=tuple(operands), results=made))
+    return made
 
 
-def _slice(local: Local, node: Node, step: Step, operands: list[Operand]) -> Sequence[Value]:
+def _slice(local: Local, node: Node, step: BlockStep, operands: list[Operand]) -> Sequence[Value]:
     """What is read is as long as it has to be: a slice takes it as it is, in steps."""
     value, by, axis = operands[0], node.attr("step"), node.attr("axis")
     assert isinstance(value, Value)
@@ -165,26 +169,30 @@ def _slice(local: Local, node: Node, step: Step, operands: list[Operand]) -> Seq
     return [builder.sliced(value, axis, start, by, length, node.where)]
 
 
-def _reshape(local: Local, node: Node, step: Step, operands: list[Operand]) -> Sequence[Value]:
+def _reshape(
+    local: Local, node: Node, step: BlockStep, operands: list[Operand]
+) -> Sequence[Value]:
     (value,) = operands
     assert isinstance(value, Value)
     return [local.builder.reshaped(value, tuple(map(local.length, step.lengths)), node.where)]
 
 
-def _coordinate(local: Local, node: Node, step: Step, operands: list[Operand]) -> Sequence[Value]:
+def _coordinate(
+    local: Local, node: Node, step: BlockStep, operands: list[Operand]
+) -> Sequence[Value]:
     dtype, shape = node.result.dtype, tuple(map(local.length, step.lengths))
     made = local.builder.coordinate(shape, dtype, node.where)
     return _sum(local, made, local.begin(dtype), "add", node)
 
 
-def _full(local: Local, node: Node, step: Step, operands: list[Operand]) -> Sequence[Value]:
+def _full(local: Local, node: Node, step: BlockStep, operands: list[Operand]) -> Sequence[Value]:
     (fill,) = operands
     assert isinstance(fill, Scalar)
     shape = tuple(map(local.length, step.lengths))
     return [local.builder.created(fill.expr, node.result.dtype, shape, node.where)]
 
 
-def _gather(local: Local, node: Node, step: Step, operands: list[Operand]) -> Sequence[Value]:
+def _gather(local: Local, node: Node, step: BlockStep, operands: list[Operand]) -> Sequence[Value]:
     table, *indices = operands
     found: list[Operand] = [table]
     for index, moved in zip(indices, step.moved, strict=True):
@@ -203,11 +211,11 @@ def _less_begin(local: Local, index: Scalar) -> Scalar:
 
 
 def _sum(local: Local, value: Value, number: Scalar, by: str, node: Node) -> Sequence[Value]:
-    operands = [value, (number.expr, number.dtype)]
-    return local.builder.apply(OPERATORS[by], operands, {}, node.where)
+    other = number.expr, number.dtype
+    return local.builder.apply(OPERATORS[by], [value, other], {}, node.where)
 
 
-LocalRule = Callable[[Local, Node, Step, list[Operand]], Sequence[Value]]
+LocalRule = Callable[[Local, Node, BlockStep, list[Operand]], Sequence[Value]]
 LOCAL: dict[str, LocalRule] = {
     "slice": _slice, "reshape": _reshape, "coordinate": _coordinate, "full": _full,
     "gather": _gather, "library": _of_lengths, "handwritten": _of_lengths,

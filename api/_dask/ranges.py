@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from opweave._dask.regions import REGIONS, Region
-from opweave._dask.whole import Whole, act_of
+from opweave._dask.whole import WholeCall, act_of
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 
 Range = tuple[int, int]  # the least and the largest number
-MOST_LOOKED_AT = 1 << 20
+MOST_LOOKED_AT = 1 << 24
 
 
 class Ranges:
@@ -27,7 +27,7 @@ class Ranges:
         arrays: of NumPy's, by the ids of the values that they are.
     """
 
-    def __init__(self, whole: Whole, arrays: Mapping[int, Any]):
+    def __init__(self, whole: WholeCall, arrays: Mapping[int, Any]):
         self.whole, self.arrays = whole, arrays
         self.made = {r.id: node for node in whole.graph.nodes for r in node.results}
 
@@ -41,8 +41,9 @@ class Ranges:
             is_known = 0 < part.size <= MOST_LOOKED_AT and part.dtype.kind in "iu"
             return (int(part.min()), int(part.max())) if is_known else None
         node = self.made.get(operand.id)
-        rule = None if node is None else RANGES.get(node.operator.name)
-        return None if rule is None else rule(self, node, region)
+        if node is None or (rule := RANGES.get(node.operator.name)) is None:
+            return None
+        return rule(self, node, region)
 
     def operands(self, node: Node, region: Region) -> list[Range | None]:
         """The ranges of a node's operands, over what a region of its result reads."""

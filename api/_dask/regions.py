@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from opweave._dask.chunks import along, groups
-from opweave._dask.whole import Whole, act_of
+from opweave._dask.whole import WholeCall, act_of
 from opweave.compiler.ir.graph import Node, reduced_axes
 
 Region = tuple[tuple[int, int], ...]
@@ -51,7 +51,7 @@ def extents(region: Region) -> tuple[int, ...]:
 # Regions of the array operands for each act: (whole, node, region of the result) -> one for each
 
 
-def _map(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _map(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     return [broadcast(whole.shape(value), region) for value in node.values]
 
 
@@ -61,13 +61,13 @@ def broadcast(shape: Sequence[int], region: Region) -> Region:
     return tuple((0, 1) if n == 1 else pair for n, pair in zip(shape, rest, strict=True))
 
 
-def _view(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _view(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     named = {axis: d for d, axis in enumerate(node.attr("axes")) if axis is not None}
     rank = len(node.values[0].shape)
     return [tuple(region[named[d]] if d in named else (0, 1) for d in range(rank))]
 
 
-def _slice(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _slice(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     axis, step = node.attr("axis") % len(region), node.attr("step")
     start, (a, b) = int(whole.number(node.operands[1])), region[axis]
     ends = start + a * step, start + (b - 1) * step
@@ -75,7 +75,7 @@ def _slice(whole: Whole, node: Node, region: Region) -> list[Region]:
     return [(*region[:axis], read, *region[axis + 1 :])]
 
 
-def _reshape(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _reshape(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     shape, others = whole.shape(node.values[0]), whole.shape(node.result)
     found = list(whole_of(shape))
     if not prod(shape):
@@ -91,7 +91,7 @@ def _reshape(whole: Whole, node: Node, region: Region) -> list[Region]:
     return [tuple(found)]
 
 
-def _reduce(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _reduce(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     shape, axes = whole.shape(node.values[0]), reduced_axes(node)
     rest = iter(region)
     if node.attr("keepdims"):
@@ -99,33 +99,33 @@ def _reduce(whole: Whole, node: Node, region: Region) -> list[Region]:
     return [tuple((0, n) if d in axes else next(rest) for d, n in enumerate(shape))]
 
 
-def _same(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _same(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     return [region]
 
 
-def _mixes(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _mixes(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     return [(*region[:-1], (0, whole.shape(node.values[0])[-1]))]
 
 
-def _product(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _product(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     x, y = (whole.shape(value) for value in node.values)
     first = broadcast(x[:-2], region[:-2]), broadcast(y[:-2], region[:-2])
     return [(*first[0], region[-2], (0, x[-1])), (*first[1], (0, y[-2]), region[-1])]
 
 
-def _library(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _library(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     return [region] if along(node) is not None else _in_one(whole, node, region)
 
 
-def _in_one(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _in_one(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     return [whole_of(whole.shape(value)) for value in node.values]
 
 
-def _none(whole: Whole, node: Node, region: Region) -> list[Region]:
+def _none(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     return []
 
 
-RegionRule = Callable[[Whole, Node, Region], list[Region]]
+RegionRule = Callable[[WholeCall, Node, Region], list[Region]]
 REGIONS: dict[str, RegionRule] = {
     "map": _map, "view": _view, "slice": _slice, "reshape": _reshape, "reduce": _reduce,
     "scan": _same, "mixes": _mixes, "product": _product, "library": _library,

@@ -7,25 +7,26 @@ is said by numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from opweave._dask.chunks import Layout, several
 from opweave._dask.ranges import Ranges
-from opweave._dask.regions import REGIONS, Region, extents, made_at, merged
-from opweave._dask.whole import Whole, act_of
+from opweave._dask.regions import REGIONS, Region, broadcast, extents, made_at, merged
+from opweave._dask.whole import WholeCall, act_of
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 
 
-class Read(NamedTuple):
+class RegionRead(NamedTuple):
     """A part of what is there: its slot, and how much is left out at both ends of each axis."""
 
     slot: int
     left_out: tuple[tuple[int, int], ...]
 
 
-class Length(NamedTuple):
+class AxisLength(NamedTuple):
     """The length of an axis: that of an axis of an input, and how much it is shorter.
 
     ``place`` is -1 where no input has such an axis: then ``less`` is the length.
@@ -36,7 +37,7 @@ class Length(NamedTuple):
     less: int
 
 
-class Step(NamedTuple):
+class BlockStep(NamedTuple):
     """A node over regions.
 
     Attributes:
@@ -47,13 +48,13 @@ class Step(NamedTuple):
     """
 
     node: int
-    reads: tuple[Read, ...]
-    lengths: tuple[Length, ...] = ()
+    reads: tuple[RegionRead, ...]
+    lengths: tuple[AxisLength, ...] = ()
     moved: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True)
-class Plan:
+class BlockPlan:
     """What a block computes.
 
     Attributes:
@@ -64,8 +65,8 @@ class Plan:
     """
 
     inputs: tuple[tuple[int, Region], ...]
-    steps: tuple[Step, ...]
-    outputs: tuple[Read, ...]
+    steps: tuple[BlockStep, ...]
+    outputs: tuple[RegionRead, ...]
     begins: tuple[int, ...]
 
     @property
@@ -79,21 +80,23 @@ class Planner:
     """Plans the blocks of some values.
 
     Args:
+        layouts: chunks of all values, by their ids.
         arrays: ids of the arrays that are there: inputs, and results that were joined.
         wanted: the values, of which all have blocks alike.
     """
 
     def __init__(
-        self, whole: Whole, ranges: Ranges, arrays: Iterable[int], wanted: Sequence[Value]
-    ):
-        self.whole, self.ranges, self.wanted = whole, ranges, wanted
+        self, whole: WholeCall, ranges: Ranges, layouts: Mapping[int, Layout],
+        arrays: Iterable[int], wanted: Sequence[Value],
+    ):  # fmt: skip
+        self.whole, self.ranges, self.wanted, self.layouts = whole, ranges, wanted, layouts
         self.arrays = frozenset(arrays)
         self.nodes = _needed(whole.graph.nodes, wanted, self.arrays)
         self.values = {v.id: v for _, node in self.nodes for v in node.values} | {
             v.id: v for v in wanted
         }
 
-    def plan(self, region: Region) -> Plan:
+    def plan(self, region: Region) -> BlockPlan:
         """The plan of one block, by its region of the wanted values."""
         return _Planning(self, region).plan()
 
@@ -122,7 +125,7 @@ class _Planning:
         self.begins: list[int] = []
         self.region = region
 
-    def plan(self) -> Plan:
+    def plan(self) -> BlockPlan:
         for value in self.planner.wanted:
             self._ask(value, self.region)
         for place, node in reversed(self.planner.nodes):
@@ -136,7 +139,7 @@ class _Planning:
         self.slots = {key: slot for slot, key in enumerate(inputs)}
         steps = [step for place, node in self.planner.nodes for step in self._steps(place, node)]
         outputs = tuple(self._reading(value, self.region) for value in self.planner.wanted)
-        return Plan(tuple(inputs), tuple(steps), outputs, tuple(self.begins))
+        return BlockPlan(tuple(inputs), tuple(steps), outputs, tuple(self.begins))
 
     def _ask(self, value: Value, region: Region) -> None:
         self.asked.setdefault(value.id, []).append(region)
@@ -163,23 +166,25 @@ class _Planning:
 
     def _gathered(self, node: Node, region: Region) -> list[Region]:
         """What a gather reads: of its table as much as its indices may name."""
-        of_indices = iter(REGIONS["map"](self.whole, node, region)[1:])
+        of_indices = iter([broadcast(self.whole.shape(v), region) for v in node.pointwise])
         table, found, read = self.whole.shape(node.values[0]), [], []
-        for index, n in zip(node.operands[1:], table, strict=True):
+        for axis, (index, n) in enumerate(zip(node.operands[1:], table, strict=True)):
             part: Region = ()
             if isinstance(index, Value):
                 part = next(of_indices)
                 found.append(part)
             known = self.planner.ranges.of(index, part)
+            if known is None and several(self.planner.layouts[node.values[0].id][axis]):
+                raise self.whole.along(node, axis)
             begin, last = (0, n - 1) if known is None else (max(min(k, n - 1), 0) for k in known)
             read.append((begin, last + 1))
         return [tuple(read), *found]
 
-    def _steps(self, place: int, node: Node) -> Iterable[Step]:
+    def _steps(self, place: int, node: Node) -> Iterable[BlockStep]:
         for region in self.made[node.result.id]:
             parts = self.read[place, region]
             reads = tuple(map(self._reading, node.values, parts))
-            lengths: tuple[Length, ...] = ()
+            lengths: tuple[AxisLength, ...] = ()
             moved: tuple[bool, ...] = ()
             act = act_of(node)
             if act in ("coordinate", "full", "reshape", "library", "handwritten"):
@@ -192,25 +197,25 @@ class _Planning:
             for value in node.results:
                 shape = region if value is node.result else self.made[value.id][0]
                 self.slots[value.id, shape] = len(self.slots)
-            yield Step(place, reads, lengths, moved)
+            yield BlockStep(place, reads, lengths, moved)
 
-    def _reading(self, value: Value, region: Region) -> Read:
+    def _reading(self, value: Value, region: Region) -> RegionRead:
         """Where a region is: in one that was made, and how far from its ends."""
         for made in self.made[value.id]:
             pairs = [*zip(made, region, strict=True)]
             if all(m[0] <= r[0] and r[1] <= m[1] for m, r in pairs):
                 left_out = tuple((r[0] - m[0], m[1] - r[1]) for m, r in pairs)
-                return Read(self.slots[value.id, made], left_out)
+                return RegionRead(self.slots[value.id, made], left_out)
         raise AssertionError(f"no region of v{value.id} has {region}")
 
-    def _length(self, pair: tuple[int, int]) -> Length:
+    def _length(self, pair: tuple[int, int]) -> AxisLength:
         """A length, by an axis of an input that blocks like this one have, too."""
         begin, end = pair
         found = None
         for place, (_, region) in enumerate(self.inputs):
             for axis, other in enumerate(region):
                 if other[1] - other[0] > 1 and (begin, end) == other:
-                    return Length(place, axis, 0)
+                    return AxisLength(place, axis, 0)
                 if other[1] - other[0] == end - begin > 1:
-                    found = Length(place, axis, 0)
-        return found or Length(-1, 0, end - begin)
+                    found = AxisLength(place, axis, 0)
+        return found or AxisLength(-1, 0, end - begin)

@@ -142,24 +142,6 @@ class GraphBuilder:
         self.nodes.append(Node(operator, tuple(typed), values, attrs, where))
         return values
 
-    def again(self, node: Node, operands: Sequence[Operand], shapes: Sequence[Shape] = ()) -> Node:
-        """Append a node of another graph with operands of the same types, return it.
-
-        Args:
-            shapes: of its results, where no rule says them.
-        """
-        given, attrs = [o for o in operands if isinstance(o, Value)], dict(node.attrs)
-        rule = node.operator.shape_rule
-        if not shapes:
-            self._unify(rule, [o.shape for o in given], attrs)
-            known = [self.resolved(o).shape for o in given]
-            shapes = [rule.result(known, attrs)] * len(node.results)
-        pairs = zip(node.results, shapes, strict=True)
-        made = tuple(self.new_value(value.dtype, shape) for value, shape in pairs)
-        found = replace(node, operands=tuple(operands), results=made)
-        self.nodes.append(found)
-        return found
-
     def sliced(
         self, value: Value, axis: int, start: Expr, step: int, length: Extent, where: Where
     ) -> Value:

@@ -196,3 +196,14 @@ ROUNDED = {
     tonemap, complex_parts, two_results, mean, moments, variance, standardised, softmax, logsumexp,
     norms, half_sum, layer, gram, product_and_rest, dot,
 }  # fmt: skip
+# Those that join axes, which need rows in one chunk.
+REFUSED = {raveled, places}
+
+
+def leaves(result):
+    """The arrays of a result, without the containers around them."""
+    if isinstance(result, dict):
+        result = [*result.values()]
+    if isinstance(result, tuple | list):
+        return [leaf for item in result for leaf in leaves(item)]
+    return [result]
