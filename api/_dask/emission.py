@@ -120,6 +120,7 @@ class StageBlocks:
         self.forms: dict[Any, int] = {}
         self.tasks: dict[Any, Any] = {f"{self.name}-stage": self.stage}
         self.sources: dict[str, Any] = {}
+        self.ends: dict[str, list[list[int]]] = {}  # of chunks, by the names of sources
         self.numbers = range(len(self.targets))
 
     def made(self) -> dict[int, Any]:
@@ -183,8 +184,10 @@ class StageBlocks:
             self.tasks[keys[-1]] = array
             taken = tuple(slice(*pair) for pair in region)
             return BlockInput(shape, dtype, (Piece(array.shape, taken, None),))
-        self.sources[array.name] = array
-        found = [*_overlaps(array.chunks, region)]
+        if array.name not in self.sources:
+            self.sources[array.name] = array
+            self.ends[array.name] = [[*accumulate(chunks)] for chunks in array.chunks]
+        found = [*_overlaps(array.chunks, self.ends[array.name], region)]
         pieces = []
         for place, taken, at in found:
             key: Any = (array.name, *place)
@@ -251,16 +254,15 @@ class StageBlocks:
 
 
 def _overlaps(
-    grid: Grid, region: Region
+    grid: Grid, ends: Sequence[Sequence[int]], region: Region
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
     """The blocks that a region meets: their places, the part of each, and where that stands."""
     rows = []
-    for chunks, (begin, end) in zip(grid, region, strict=True):
-        ends = [*accumulate(chunks)]
+    for chunks, last, (begin, end) in zip(grid, ends, region, strict=True):
         row = []
-        for place in range(bisect_right(ends, begin), bisect_left(ends, end) + 1):
-            first = ends[place] - chunks[place]
-            a, b = max(begin, first), min(end, ends[place])
+        for place in range(bisect_right(last, begin), bisect_left(last, end) + 1):
+            first = last[place] - chunks[place]
+            a, b = max(begin, first), min(end, last[place])
             row.append((place, slice(a - first, b - first), slice(a - begin, b - begin)))
         rows.append([r for r in row if r[1].start < r[1].stop])
     for found in product(*rows):

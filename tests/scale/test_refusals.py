@@ -104,3 +104,14 @@ def test_where_there_is_no_compiler_numpy_computes_the_blocks(monkeypatch):
     found = ow.fuse(lambda x: np.sqrt(x) * 0.123456789 - x[:1])(GIVEN)
     with pytest.warns(ow.OpweaveWarning, match="NumPy computes the blocks"):
         assert (found.compute() == np.sqrt(X) * 0.123456789 - X[:1]).all()
+
+
+def test_a_reduction_of_ones_own_is_not_joined():
+    own = ow.reduction("parity_of", ["acc = 0", "acc ^ x"], "same", np.bitwise_xor, replace=True)
+    numbers = (X * 100).astype(np.int64)
+    given = da.from_array(numbers, chunks=(3, 4))
+    with pytest.raises(e.UnsupportedError, match=r"parity_of.*axis 1 of x"):
+        ow.fuse(lambda x: own(x, axis=1))(given)
+    found = ow.fuse(lambda x: own(x, axis=1))(given.rechunk((3, -1)))
+
+    assert (found.compute() == np.bitwise_xor.reduce(numbers, axis=1)).all()
