@@ -308,8 +308,10 @@ def _replaced(
 
 
 def _with_text(lowered: Lowered, entry: EjectedKernel, number: int) -> Lowered:
+    name = lowered.kernels[number].name  # which has the number of kernels in it
+    text = re.sub(rf"\b{entry.kernel}\b", name, entry.text())
     try:
-        return with_source(lowered, entry.text(), number)
+        return with_source(lowered, text, number)
     except ArgumentError as error:
         raise EjectedError(f"{shown(entry.path)}: {error}") from None
 
