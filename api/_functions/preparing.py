@@ -174,7 +174,7 @@ class Preparing:
             arguments = {k: _of_numpy(a) for k, a in arguments.items()}
         before = known.traces
         rest = layout.structure, layout.rebuilt, limit, may_roll, config.library
-        place = partial(place_of, device.arch, arguments, self.options)
+        place = partial(place_of, device.arch, arguments, self.options, self.signature.names)
         with whole_if_ejected(self.fn, place):
             found = known.find(arguments, device, *rest)
         found = with_ejected(found, self.fn, self.signature.names, place)

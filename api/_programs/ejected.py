@@ -1,24 +1,31 @@
 """Ejected kernels: sources beside the user's code, which run in the place of ours.
 
-``app.opweave/tonemap`` beside ``app.py`` has for each a ``.cu`` file and a manifest.  The manifest
-says for which target, arguments and options the kernel is, and what it means: its group of
-operators, its parameters and its launch.  When a function is lowered, a kernel with that meaning
-takes the source from there.  Where the function has changed so that none has, the call is refused:
-neither a stale kernel runs nor ours in silence.
+A folder of the file's name, ending in ``.opweave``, has a folder for each function, and in it for
+each kernel a ``.cu`` file and a manifest.  That says for which target, arguments and options the
+kernel is, and what it means: its group of operators, its parameters and its launch.  When a
+function is lowered, a kernel with that meaning takes the source from there.  Where the function
+has changed so that none has, the call is refused: neither a stale kernel runs nor ours in silence.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from hashlib import sha256
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from opweave._programs.own_sources import with_source
+from opweave._saved.ejected_files import (
+    REMEDIES,
+    EjectedKernel,
+    Meaning,
+    Place,
+    digest,
+    entries,
+    folder_of,
+    shown,
+)
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Scalar, Symbol, Value
@@ -34,80 +41,6 @@ from opweave.opcodes.errors import (
     UnsupportedError,
 )
 from opweave.opcodes.operators.registry import built_in
-
-FORMAT = 1
-Place = tuple[str, ...]
-# Names of functions that a folder can have: of a module or a class, no lambda.
-NAMED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
-REMEDIES = (
-    "eject it again with --force (the old file is kept as .old), remove the .cu and the .json, or "
-    "set opweave.config.ejected = False"
-)
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What a kernel computes, and how it is called: an edited source must do the same.
-
-    Attributes:
-        operators: of its group, a line each, with values numbered from the first.
-        form: its template and toggles, from which the launch follows.
-        parameters: as the source declares them.
-    """
-
-    operators: tuple[str, ...]
-    form: tuple[str, ...]
-    parameters: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class EjectedKernel:
-    """A manifest and where it lies.
-
-    Attributes:
-        place: what it is for: target, options and arguments.
-        names: of the function's parameters.
-        function: a hash of the whole function's operators.
-        source: a hash of the source as it was ejected.
-        asked: the arguments of the command that ejected it.
-    """
-
-    path: Path
-    kernel: str
-    place: Place
-    names: tuple[str, ...]
-    function: str
-    meaning: Meaning
-    source: str
-    asked: Mapping[str, Any]
-
-    def text(self) -> str:
-        """The source as it is now.
-
-        Raises:
-            EjectedError: it cannot be read.
-        """
-        try:
-            return self.path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise EjectedError(f"{shown(self.path)} cannot be read: {error}; {REMEDIES}") from None
-
-
-def shown(path: Path) -> str:
-    """A path as people know it: from the user's folder on."""
-    return "/".join(path.parts[-3:])
-
-
-def folder_of(fn: Any) -> Path | None:
-    """Where a function's ejected kernels lie; None where it can have none."""
-    code = getattr(fn, "__code__", None)
-    name = getattr(fn, "__qualname__", "")
-    if code is None or not code.co_filename.endswith(".py") or not NAMED.fullmatch(name):
-        return None
-    return Path(code.co_filename).with_suffix(".opweave") / name
-
-
-# What a kernel means
 
 
 def meaning_of(lowered: Lowered, number: int) -> Meaning:
@@ -129,53 +62,62 @@ def function_hash(graph: FunctionGraph) -> str:
     return digest("\n".join(_lines(graph, graph.nodes, outputs)))
 
 
-def digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()
-
-
 def _lines(graph: FunctionGraph, nodes: Sequence[Node], outputs: Sequence[Value]) -> Iterator[str]:
     """Nodes as text, in which values and extents are numbered in the order of their first use."""
-    values: dict[int, str] = {}
-    extents: dict[str, str] = {}
-    made = {r.id: node for node in graph.nodes for r in node.results if node.is_view}
+    listing = _Listing(graph)
+    for node in nodes:
+        text = listing.line(node)
+        yield f"{', '.join(map(listing.name, node.results))} = {text}"
+    yield "gives " + ", ".join(map(listing.operand, outputs))
 
-    def extent(item: Any) -> Any:
+
+class _Listing:
+    """Numbers values and extents as they come."""
+
+    def __init__(self, graph: FunctionGraph):
+        self.values: dict[int, str] = {}
+        self.extents: dict[str, str] = {}
+        self.views = {r.id: node for node in graph.nodes for r in node.results if node.is_view}
+
+    def name(self, value: Value) -> str:
+        return self.values.setdefault(value.id, f"v{len(self.values)}")
+
+    def extent(self, item: Any) -> Any:
         if isinstance(item, tuple):
-            return tuple(map(extent, item))
+            return tuple(map(self.extent, item))
         if isinstance(item, Symbol):
-            return extents.setdefault(item.name, f"e{len(extents)}")
+            return self.extents.setdefault(item.name, f"e{len(self.extents)}")
         return item
 
-    def operand(item: Any) -> str:
+    def operand(self, item: Any) -> str:
         if isinstance(item, Scalar):
             return f"{item.expr!r}: {item.dtype}"
-        if item.id in values:
-            return values[item.id]
-        if item.id in made:  # no group has it: it says where its user reads
-            return line(made[item.id])
-        name = values[item.id] = f"v{len(values)}"
-        shape = ", ".join(str(extent(e)) for e in item.shape)
-        return f"{name}: {item.dtype}[{shape}]"
+        if item.id in self.values:
+            return self.values[item.id]
+        if item.id in self.views:  # no group has it: it says where its user reads
+            return self.line(self.views[item.id])
+        shape = ", ".join(str(self.extent(e)) for e in item.shape)
+        return f"{self.name(item)}: {item.dtype}[{shape}]"
 
-    def line(node: Node) -> str:
-        given = ", ".join(map(operand, node.operands))
+    def line(self, node: Node) -> str:
+        given = ", ".join(map(self.operand, node.operands))
         own = "" if built_in(node.operator.name) is node.operator else f" {node.operator!s}"
-        attrs = "".join(f", {k}={extent(v)}" for k, v in node.attrs if v is not None)
+        attrs = "".join(f", {k}={self.extent(v)}" for k, v in node.attrs if v is not None)
         plan = "" if node.plan is None else f" by {node.plan!r}"
         return f"{node.operator.name}({given}{attrs}){plan}{own}"
 
-    for node in nodes:
-        text = line(node)
-        results = [values.setdefault(r.id, f"v{len(values)}") for r in node.results]
-        yield f"{', '.join(results)} = {text}"
-    yield "gives " + ", ".join(map(operand, outputs))
 
+def place_of(arch: str, types: Mapping[str, Any], options: Options, names: Sequence[str]) -> Place:
+    """For which target, options and arguments a kernel is.
 
-def place_of(arch: str, types: Mapping[str, Any], options: Options) -> Place:
-    """For which target, options and arguments a kernel is."""
-    arguments = (f"{name}: {_kind(value)}" for name, value in types.items())
+    Args:
+        types: of the leaves of arguments, and of what the function reads from outside: that is
+            what it computes, and counts as a change of it.
+        names: of the function's parameters.
+    """
+    own = {name: t for name, t in types.items() if re.split(r"[.\[]", name)[0] in names}
     changed = f"fused={options.fused}, fast={options.fast}, toggles={dict(options.toggles)}"
-    return arch, changed, *arguments
+    return arch, changed, *(f"{name}: {_kind(value)}" for name, value in own.items())
 
 
 def _kind(value: Any) -> str:
@@ -183,56 +125,9 @@ def _kind(value: Any) -> str:
         ones = ", ".join("1" if e == 1 else "n" for e in value.shape)
         return f"{value.dtype}[{ones}] {value.layout}"
     if isinstance(value, Static):
-        return repr(value.value)
+        return re.sub(r" at 0x[0-9a-f]+", "", repr(value.value))  # which differ by process
     kind = scalar_type(value)
     return str(getattr(kind, "__name__", kind))
-
-
-# Folders
-
-
-def entries(folder: Path) -> list[EjectedKernel]:
-    """The ejected kernels of a function.
-
-    Raises:
-        EjectedError: a manifest cannot be read; names it.
-    """
-    return [read(path) for path in sorted(folder.glob("*.json"))]
-
-
-def read(path: Path) -> EjectedKernel:
-    """A manifest.
-
-    Raises:
-        EjectedError: it is none.
-    """
-    try:
-        data = json.loads(path.read_text())
-        if data["format"] != FORMAT:
-            raise ValueError(f"format {data['format']}, expected {FORMAT}")
-        parts = (tuple(data[n]) for n in ("operators", "form", "parameters"))
-        rest = tuple(data["place"]), tuple(data["names"]), data["function"], Meaning(*parts)
-        return EjectedKernel(
-            path.with_suffix(".cu"), data["kernel"], *rest, data["source"], data["asked"]
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EjectedError(
-            f"{shown(path)} is no manifest of an ejected kernel ({error}); {REMEDIES}"
-        ) from None
-
-
-def manifest(entry: EjectedKernel) -> str:
-    """The text of a manifest."""
-    meaning = entry.meaning
-    data = {
-        "format": FORMAT, "kernel": entry.kernel, "place": entry.place, "names": entry.names,
-        "function": entry.function, "operators": meaning.operators, "form": meaning.form,
-        "parameters": meaning.parameters, "source": entry.source, "asked": dict(entry.asked),
-    }  # fmt: skip
-    return json.dumps(data, indent=1) + "\n"
-
-
-# Calls
 
 
 def with_ejected(

@@ -9,18 +9,16 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from opweave._programs.ejected import (
+from opweave._programs.ejected import function_hash, meaning_of, place_of
+from opweave._programs.program import Program
+from opweave._saved.ejected_files import (
     EjectedKernel,
     digest,
     entries,
     folder_of,
-    function_hash,
     manifest,
-    meaning_of,
-    place_of,
     shown,
 )
-from opweave._programs.program import Program
 from opweave.cli.inspecting import requested
 from opweave.cli.terminal import print_json, print_table
 from opweave.configuration import config
@@ -72,7 +70,9 @@ def ejected_of(program: Program, options: Namespace) -> Iterator[tuple[EjectedKe
             f"--kernel {options.kernel}: expected one of {', '.join(known) or 'no kernels'}"
         )
     assert program.given is not None  # it is what lower has returned
-    place = place_of(lowered.device.arch, program.given.types, fused.options)
+    place = place_of(
+        lowered.device.arch, program.given.types, fused.options, fused.signature.names
+    )
     asked = {name: getattr(options, name) for name in ASKED}
     for name, number in known.items():
         if options.kernel in (None, name):

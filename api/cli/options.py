@@ -19,7 +19,6 @@ examples:
   opweave view app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4
   opweave export app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --cu tonemap.cu
   opweave eject app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target host
-  opweave check-ejected app.py
   opweave ops sum
   opweave cache prune --older-than 30d
   opweave demo --out demo
@@ -89,13 +88,11 @@ examples:
 EJECT = """\
 examples:
   opweave eject app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target host
-  opweave eject app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target host --force
 
 from then on the file in app.opweave/tonemap runs, as you have edited it
 """
 CHECK_EJECTED = """\
 examples:
-  opweave check-ejected
   opweave check-ejected app.py
 
 exit status: 1 if a function has changed, is gone, or a file cannot be read

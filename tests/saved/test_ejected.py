@@ -19,10 +19,12 @@ CODE = """
 import numpy as np
 import opweave as ow
 
+ONE = 1
+
 @ow.fuse
 def tonemap(img, exposure):
     x = img[:, 1:] * exposure
-    return x / (1 + x)
+    return x / (ONE + x)
 
 @ow.fuse
 def two(x):
@@ -123,10 +125,11 @@ def test_what_does_not_change_the_operators_is_no_drift(app, capsys):
 
 
 DRIFTS = {
-    "another operator": ("x / (1 + x)", "x - (1 + x)"),
-    "another number": ("x / (1 + x)", "x / (2 + x)"),
+    "another operator": ("x / (ONE + x)", "x - (ONE + x)"),
+    "another number": ("x / (ONE + x)", "x / (2 + x)"),
+    "another global": ("ONE = 1", "ONE = 3"),
     "another slice": ("img[:, 1:]", "img[:, 2:]"),
-    "one operator more": ("return x / (1 + x)", "return np.sqrt(x / (1 + x))"),
+    "one operator more": ("return x / (ONE + x)", "return np.sqrt(x / (ONE + x))"),
     "another name": ("exposure", "gain"),
     "one parameter more": ("(img, exposure)", "(img, exposure, more=1)"),
     "no program any more": ("return x /", "return x if x.sum() < 0 else x /"),
@@ -164,7 +167,7 @@ def test_ejecting_again_keeps_what_was_there(app, capsys):
     mine = kernel_of(app).read_text()
     assert eject(app) == 1
     assert "--force" in capsys.readouterr().err
-    changed(app, "x / (1 + x)", "x - (1 + x)")
+    changed(app, "x / (ONE + x)", "x - (ONE + x)")
     assert eject(app, "--force") == 0
 
     assert kernel_of(app).with_suffix(".cu.old").read_text() == mine
