@@ -71,7 +71,7 @@ def _slice(whole: WholeCall, node: Node, region: Region) -> list[Region]:
     axis, step = node.attr("axis") % len(region), node.attr("step")
     start, (a, b) = int(whole.number(node.operands[1])), region[axis]
     ends = start + a * step, start + (b - 1) * step
-    read = min(ends), max(ends) + 1
+    read = (min(ends), max(ends) + 1) if a < b else (0, 0)
     return [(*region[:axis], read, *region[axis + 1 :])]
 
 

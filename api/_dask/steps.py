@@ -177,7 +177,7 @@ class _Planning:
             if known is None and several(self.planner.layouts[node.values[0].id][axis]):
                 raise self.whole.along(node, axis)
             begin, last = (0, n - 1) if known is None else (max(min(k, n - 1), 0) for k in known)
-            read.append((begin, last + 1))
+            read.append((begin, min(last + 1, n)))
         return [tuple(read), *found]
 
     def _steps(self, place: int, node: Node) -> Iterable[BlockStep]:

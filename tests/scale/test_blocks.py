@@ -60,6 +60,13 @@ def test_a_slice_of_any_step_reads_what_it_needs(step, start, stop):
     assert (computed(ow.fuse(function)(given))[0] == function(x)).all()
 
 
+def test_parts_of_no_elements_read_nothing():
+    x = np.arange(6.0).reshape(2, 3)  # whose inner rows are none
+    found = ow.fuse(lambda x: np.gradient(x, axis=0))(da.from_array(x, chunks=(1, 2)))
+
+    assert (computed(found)[0] == np.gradient(x, axis=0)).all()
+
+
 def test_the_order_of_a_sum_follows_from_the_chunks_alone():
     x = np.random.default_rng(1).random(4000).astype(np.float32)
     sums = [computed(ow.fuse(np.sum)(da.from_array(x, chunks=37)))[0].tobytes() for _ in range(3)]
