@@ -81,7 +81,10 @@ def folder_of(fn: Any) -> Path | None:
     name = getattr(fn, "__qualname__", "")
     if code is None or not code.co_filename.endswith(".py") or not NAMED.fullmatch(name):
         return None
-    return Path(code.co_filename).with_suffix(".opweave") / name
+    file, here = Path(code.co_filename), Path(fn.__globals__.get("__file__") or "")
+    if not file.is_absolute() and here.name == file.name:  # of a script whose folder was left
+        file = here
+    return file.with_suffix(".opweave") / name
 
 
 def digest(text: str) -> str:
