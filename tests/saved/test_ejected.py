@@ -39,10 +39,14 @@ numbers = count()
 
 
 @pytest.fixture
-def app(tmp_path):
+def app(tmp_path, monkeypatch):
+    """The file; what the command line imports of it is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "app", raising=False)
     path = tmp_path / "app.py"
     path.write_text(CODE)
-    return path
+    yield path
+    sys.modules.pop("app", None)
 
 
 def eject(path, *options, function="tonemap", arguments=ARGUMENTS):
