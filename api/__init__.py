@@ -16,7 +16,8 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from opweave import _moved, opcodes, pixels
+from opweave import opcodes, pixels
+from opweave._saved import moved as _moved
 from opweave.opcodes import errors
 from opweave.opcodes.errors import OpweaveError, OpweaveWarning
 from opweave.opcodes.operators.registry import OPERATORS, cuda, operator

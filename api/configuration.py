@@ -14,6 +14,7 @@ from opweave.runtime.process import environment
 
 # What a setting may be.
 SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "ejected": (lambda v: type(v) is bool, "True or False"),
     "device": (lambda v: type(v) is str and v in ("host", "cuda"), "'host' or 'cuda'"),
     "errors": (lambda v: type(v) is str and v in ("ignore", "numpy"), "'ignore' or 'numpy'"),
     "library": (lambda v: type(v) is bool, "True or False"),
@@ -30,6 +31,8 @@ class Config:
 
     Attributes:
         device: where NumPy arrays run: "host" or "cuda" (``OPWEAVE_DEVICE``).
+        ejected: whether ejected kernels (``opweave eject``) run in the place of ours, in what is
+            lowered from now on.
         library: whether calls of NumPy's library (a sort, an FFT, a solver) are steps of a whole,
             in functions that are traced from now on; else these run in parts.
         loops: whether loops of Python over NumPy arrays may run in C, on one core, where a
@@ -52,6 +55,7 @@ class Config:
     threads: int = 0
     loops: bool = True
     library: bool = True
+    ejected: bool = True
     quick: ClassVar[bool] = True  # all settings let a prepared call be the whole call
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -48,6 +48,9 @@ class DType:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> Any:
+        return of, (self.numpy_name,)  # there is one of each
+
     @property
     def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype (``ml_dtypes`` supplies bfloat16)."""

@@ -229,6 +229,10 @@ class SavedError(OpweaveError, ValueError):
     """A program that cannot be saved, or a saved one that cannot be loaded here; says why."""
 
 
+class EjectedError(OpweaveError, ValueError):
+    """An ejected kernel does not fit its function any more, or cannot be read; says what to do."""
+
+
 class CheckError(OpweaveError, AssertionError):
     """A result lies outside its derived bound."""
 

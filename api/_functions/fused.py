@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave._dask.entry import run_others
 from opweave._functions.arguments import Signature
 from opweave._functions.calls import Ready, packed_into
 from opweave._functions.fallback import Fallback
@@ -20,7 +21,6 @@ from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import ByNumPy
 from opweave._functions.through_gpu import through_gpu
 from opweave._functions.watched import Watched
-from opweave._interchange.exchange import run_exchanged
 from opweave._interchange.functions import takes_arrays
 from opweave._interchange.kinds import are_plain, hold_foreign
 from opweave._programs.program import Program
@@ -137,14 +137,14 @@ class Fused(LikeGiven):
     def _slowly(self, args: Any, kwargs: Any, out: Any, why: Unwritten | None = None) -> Any:
         """Any call but one that was prepared before and has nothing special."""
         if hold_foreign((*args, *kwargs.values(), out)):
-            return run_exchanged(self, self.signature, args, kwargs, out)
+            return run_others(self, args, kwargs, out)
         try:
             call = self.signature.bind(args, kwargs)
             plain = are_plain(call.values)
             if not plain and any(map(is_traced, call.values)):
                 return self._inside(args, kwargs, out)
             if not plain and hold_foreign(call.values):  # in containers
-                return run_exchanged(self, self.signature, args, kwargs, out)
+                return run_others(self, args, kwargs, out)
             if config.errors == "numpy":
                 return self._watched(call, args, kwargs, out)
             if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):

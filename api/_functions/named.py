@@ -6,6 +6,9 @@ import sys
 from functools import reduce
 from typing import Any
 
+# From a method that pickles a function to the pickler's.
+MOST_FRAMES = 8
+
 
 def reduced(fused: Any, *options: Any) -> Any:
     """What ``__reduce__`` of a fused function returns.
@@ -15,10 +18,23 @@ def reduced(fused: Any, *options: Any) -> Any:
     """
     found = by_name(fused)
     if found is fused:
-        return fused.__qualname__
+        is_lost = fused.__module__ == "__main__" and _by_cloudpickle()
+        return (type(fused), (fused.given, *options)) if is_lost else fused.__qualname__
     if hasattr(found, "given") and found.given is fused.given:
         return derived, (type(fused), found, *options)
     return type(fused), (fused.given, *options)
+
+
+def _by_cloudpickle() -> bool:
+    """Whether cloudpickle asks: of ``__main__``, which others do not have, it takes functions as
+    they are, and would take ours by a name that means nothing there.
+    """
+    frame = sys._getframe(1)
+    for _ in range(MOST_FRAMES):
+        if frame is None or frame.f_globals.get("__name__", "").startswith("cloudpickle"):
+            return frame is not None
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def derived(kind: Any, fused: Any, *options: Any) -> Any:

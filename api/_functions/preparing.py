@@ -13,6 +13,7 @@ from opweave._functions.budget import TooLongError, check_rounds, check_short, t
 from opweave._functions.calls import Calls, Ready, Writing
 from opweave._functions.layout import Call
 from opweave._functions.states import asked_for, tell, tell_of_errors
+from opweave._programs.ejected import place_of, whole_if_ejected, with_ejected
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.ir.pace import mean_seconds
 from opweave.compiler.pipeline.driver import Options
@@ -115,6 +116,8 @@ class Preparing:
                 run; of a call that may run in parts.
             ShortError: NumPy is done with a call before a whole would be, likewise.
         """
+        if any(found.lowered.ejected or ()):
+            return
         text = too_long(found.lowered, found.extents, self.signature.name, self.fn)
         if text and or_parts is not None:
             error = TooLongError(text)
@@ -171,7 +174,10 @@ class Preparing:
             arguments = {k: _of_numpy(a) for k, a in arguments.items()}
         before = known.traces
         rest = layout.structure, layout.rebuilt, limit, may_roll, config.library
-        found = known.find(arguments, device, *rest)
+        place = partial(place_of, device.arch, arguments, self.options, self.signature.names)
+        with whole_if_ejected(self.fn, place):
+            found = known.find(arguments, device, *rest)
+        found = with_ejected(found, self.fn, self.signature.names, place)
         self.signature.note_looked_up(found.variant.trace.looked_up)
         if known.traces > before and "recompiles" in environment.logs():
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())

@@ -52,16 +52,18 @@ def exchanged(
 
 
 def run_exchanged(
-    function: Callable[..., Any], names: CallNames, args: Any, kwargs: Any, out: Any
-) -> Any:
+    function: Callable[..., Any], names: CallNames, args: Any, kwargs: Any, out: Any,
+    later: Callable[[Exchange], Any] | None = None,
+) -> Any:  # fmt: skip
     """The results of a function for arguments of which some are arrays of other libraries.
 
     Args:
         out: for the results; None for new ones.
+        later: what makes results of arrays whose elements come later.
     """
     found = exchanged(names, args, kwargs if out is None else {**kwargs, "out": out})
     assert found is not None
-    return found.run(function)
+    return later(found) if later is not None and found.is_lazy else found.run(function)
 
 
 class Exchange:
@@ -93,15 +95,30 @@ class Exchange:
         """
         self.args = [self._taken(value, place) for place, value in enumerate(args)]
         self.kwargs = {name: self._taken(value, name) for name, value in kwargs.items()}
-        if self._numpys is not None and self.kind is not None:
+        if self._numpys is not None and self.kind is not None and not self.kind.is_lazy:
             raise self._mixed(self._numpys, "a NumPy array")
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether elements of the caller's arrays come later."""
+        return self.kind is not None and self.kind.is_lazy
+
+    def given_for(self, value: Any) -> Any:
+        """The caller's own array for one that took its place; any other value itself."""
+        return self._given.get(id(value), value)
 
     def run(self, function: Callable[..., Any]) -> Any:
         """The results of a function for these arguments, in the kind of the caller's arrays."""
         return self.given_back(self.run_plainly(function))
 
     def run_plainly(self, function: Callable[..., Any]) -> Any:
-        """What a function returns for these arguments, as it is."""
+        """What a function returns for these arguments, as it is.
+
+        Raises:
+            InterchangeError: their elements come later.
+        """
+        if self.is_lazy:
+            raise self._later()
         try:
             return function(*self.args, **self.kwargs)
         except ASKING as error:
@@ -211,6 +228,14 @@ class Exchange:
         return InterchangeError(
             f"{self.names.name}: argument {path}: expected an array whose elements lie in memory "
             f"as NumPy's do, found {why.found}; pass {why.do.replace('{x}', path)}"
+        )
+
+    def _later(self) -> InterchangeError:
+        path = self._path(self._place)
+        return InterchangeError(
+            f"{self.names.name}: argument {path}: expected an array whose elements are there, "
+            f"found {called(type(self.like))}; pass {path}.compute(), or call a function of "
+            "ow.fuse, which runs by blocks"
         )
 
     def _mixed(self, place: Any, found: str) -> InterchangeError:

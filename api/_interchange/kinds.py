@@ -23,12 +23,14 @@ class ArrayKind(NamedTuple):
             CuPy's, on the same memory where that can be; it raises ``NotTaken``.  None where
             nobody knows how: results stay NumPy's, and such arrays mix with others.
         convert: what to write to have one of another array, with ``{x}`` for that.
+        is_lazy: one has no elements yet; only a fused function is called with such arrays.
     """
 
     label: str
     view: Callable[[Any], Any]
     give: Callable[[Any, Any], Any] | None = None
     convert: str = "arrays of one kind"
+    is_lazy: bool = False
 
 
 class NotTaken(Exception):
@@ -49,6 +51,7 @@ class NotTaken(Exception):
 ROWS = (
     ("torch", "Tensor", "torch_tensors"),
     ("jax", "Array", "jax_arrays"),
+    ("dask.array", "Array", "dask_arrays"),
     ("pyarrow", "Array", "arrow_arrays"),
     ("pyarrow", "ChunkedArray", "arrow_arrays"),
 )

@@ -32,7 +32,7 @@ Other = tuple[int, Any, Any, ArrayKind]
 def viewed(others: list[Other], value: Any, cls: type, keys: list[Any]) -> bool:
     """Add a value to the others of a call, and its key; False where this way does not serve."""
     kind = known.get(cls)
-    if kind is None or kind.give is None:
+    if kind is None or kind.give is None or kind.is_lazy:
         return False
     for other in others:
         if other[1] is value or other[3].label != kind.label:

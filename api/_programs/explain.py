@@ -126,6 +126,7 @@ def explain(program: ProgramLike, call: Any) -> Explanation:
         *map(str, writes_of(lowered.schedule)),
         str(Regime.of(work, Rates.of(lowered.device))),
     ]
+    lines += [f"ejected: {path}" for path in lowered.ejected or () if path]
     if program.fused.options.fast:
         lines.append(
             "fast=True: contraction, approximate functions, no rounding to 16 bits within"

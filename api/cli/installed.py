@@ -34,6 +34,7 @@ PACKAGES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("torch", ("torch",), "pip install torch"),
     ("jax", ("jax",), "pip install jax"),
     ("pyarrow", ("pyarrow",), "pip install pyarrow"),
+    ("dask", ("dask",), "pip install 'dask[array,distributed]'"),
     ("rich", ("rich",), "pip install 'opweave[cli]'"),
     ("pygments", ("pygments",), "pip install 'opweave[cli]'"),
     ("pillow", ("pillow",), "pip install 'opweave[demo]'"),

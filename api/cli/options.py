@@ -18,6 +18,7 @@ examples:
   opweave profile app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target H200
   opweave view app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4
   opweave export app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --cu tonemap.cu
+  opweave eject app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target host
   opweave ops sum
   opweave cache prune --older-than 30d
   opweave demo --out demo
@@ -83,6 +84,18 @@ examples:
   opweave export app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --python tonemap_gpu.py
 
 --cu writes kernels, a launcher and a header for C; --python a module that needs CuPy alone
+"""
+EJECT = """\
+examples:
+  opweave eject app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target host
+
+from then on the file in app.opweave/tonemap runs, as you have edited it
+"""
+CHECK_EJECTED = """\
+examples:
+  opweave check-ejected app.py
+
+exit status: 1 if a function has changed, is gone, or a file cannot be read
 """
 OPS = """\
 examples:
@@ -214,6 +227,15 @@ COMMANDS = (
             (*FUNCTION, _value("--cu", "FILE.cu", "CUDA C++ with a launcher; FILE.h beside it"),
              _value("--python", "FILE.py", "a module that launches the kernels by CuPy")),
             ARGUMENTS + "\n" + EXPORT),
+    Command("eject", "write a kernel's source beside the function's file, used in its place",
+            "ejecting:eject",
+            (*FUNCTION, _value("--kernel", "NAME", "one of several kernels (default: all)"),
+             _flag("--force", "replace what was ejected; the old file is kept as .old")),
+            ARGUMENTS + "\n" + EJECT),
+    Command("check-ejected", "say of each ejected kernel whether its function has changed",
+            "ejecting:check_ejected",
+            (_value("file", "FILE.py", "of its functions (default: below this folder)", nargs="?"),
+             JSON), CHECK_EJECTED),
     Command("ops", "list all operators, or print the op-codes and dtypes of one",
             "operators:ops", (_value("name", "NAME", "of an operator, such as hypot", nargs="?"),
                               JSON), OPS),

@@ -14,12 +14,13 @@ EXPERIMENTS = (
     "traffic", "products", "transformer", "pixels", "fusion", "overhead", "intensity", "memory",
     "transpose", "shapes", "tiles", "convolution", "histogram", "copies", "guards", "compile",
     "network", "lists", "gallery", "programs", "npbench", "functions", "ranges", "moves",
-    "graphs", "loop", "calls", "allocator", "torch",
+    "graphs", "loop", "calls", "allocator", "scale", "torch",
 )  # fmt: skip
 MODEL = "model"  # it measures nothing, and runs alone
 # What they measure lies around kernels: the way to a source, to a binary, to a launch.
 CALLS = (
     "copies", "guards", "compile", "network", "lists", "graphs", "loop", "calls", "allocator",
+    "scale",
 )  # fmt: skip
 
 

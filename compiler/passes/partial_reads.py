@@ -76,7 +76,8 @@ class PartialReader(Rewriter):
         made = self.makers.get(counted.id)
         if made is None or not made.is_coordinate:
             return None
-        return self._before_subtraction(places[len(places) - len(counted.shape)], number)
+        found = self._before_subtraction(places[len(places) - len(counted.shape)], number)
+        return None if found is None else self._cast(found, node.result)  # places are of int32
 
     def in_whole(self, value: Value, places: Places) -> tuple[Value, Places] | None:
         """The array that a slice is of, and places there that are coordinates again.

@@ -65,7 +65,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A function lowered for a target: its schedule, kernels and their source."""
+    """A function lowered for a target: its schedule, kernels and their source.
+
+    Attributes:
+        ejected: the file that each source is from, "" for ours; None where nobody has looked.
+    """
 
     graph: FunctionGraph
     schedule: Schedule
@@ -73,6 +77,7 @@ class Lowered:
     sources: tuple[str, ...]
     device: Device
     structure: Structure = ()
+    ejected: tuple[str, ...] | None = None
 
     @cached_property
     def seconds(self) -> tuple[float, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,20 @@ for _row in OPERATORS.values():  # a composite's list is that of its parts
         object.__setattr__(_row, "opcodes", tuple(code for p in _parts for code in p.opcodes))
 BUILT_IN = frozenset(OPERATORS)
 begin_checks()
+
+
+def built_in(name: str) -> Operator | None:
+    """The built-in operator of a name."""
+    return OPERATORS[name] if name in BUILT_IN else None
+
+
+def _pickled(operator: Operator) -> Any:
+    """A built-in operator is pickled by its name, every other one by what it is."""
+    is_ours = built_in(operator.name) is operator
+    return (built_in, (operator.name,)) if is_ours else operator.__reduce_ex__(2)
+
+
+copyreg.pickle(Operator, _pickled)
 # NumPy functions that are another operator under a second name.
 ALIASES = {"amax": "max", "amin": "min", "true_divide": "divide", "abs": "absolute"}
 

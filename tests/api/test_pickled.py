@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave._moved import MOVED
+from opweave._saved.moved import MOVED
 
 pytestmark = pytest.mark.host
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)

@@ -39,6 +39,13 @@ def steep(x):
     return np.sqrt(np.gradient(x, axis=0) ** 2 + np.gradient(x, axis=1) ** 2)
 
 
+def counted_within(x):
+    y = (x + np.arange(x.shape[0]) * 0.5)[2:-1]
+    w = y.copy()
+    w[2:-1] = y[2:-1] * 2
+    return w
+
+
 # function, arguments, kernels
 CASES = {
     "difference": (lambda x: np.diff(x * 2 + 1), (V,), 1),
@@ -56,6 +63,7 @@ CASES = {
     "picked": (lambda x: np.sin(x)[[3, 1, 2]], (A,), 1),
     "padded and cut": (lambda x: np.pad(x * 2, 1)[1:-1] + 1, (A,), 1),
     "counted": (lambda x: (x + np.arange(x.shape[0]))[5::2], (V,), 1),
+    "counted, in a part of a part": (counted_within, (V,), 1),
     "numbers": (lambda x: (x[:, None] + np.ones((1, 4)))[3:, 1:], (V,), 1),
     "two results": (lambda x: divmod(x, 2)[1][1:] + np.modf(x)[0][:-1], (V,), 1),
     "convolution": (lambda a, b: np.convolve(a, b, "same") * 2, (V, W), 1),

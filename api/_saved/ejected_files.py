@@ -1,0 +1,132 @@
+"""Ejected kernels as files: sources beside the user's code, each with a manifest."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from opweave.opcodes.errors import EjectedError
+
+FORMAT = 1
+Place = tuple[str, ...]
+# Names of functions that a folder can have: of a module or a class, no lambda.
+NAMED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+REMEDIES = (
+    "eject it again with --force (the old file is kept as .old), remove the .cu and the .json, or "
+    "set opweave.config.ejected = False"
+)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a kernel computes, and how it is called: an edited source must do the same.
+
+    Attributes:
+        operators: of its group, a line each, with values numbered from the first.
+        form: its template and toggles, from which the launch follows.
+        parameters: as the source declares them.
+    """
+
+    operators: tuple[str, ...]
+    form: tuple[str, ...]
+    parameters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EjectedKernel:
+    """A manifest and where it lies.
+
+    Attributes:
+        place: what it is for: target, options and arguments.
+        names: of the function's parameters.
+        function: a hash of the whole function's operators.
+        source: a hash of the source as it was ejected.
+        asked: the arguments of the command that ejected it.
+    """
+
+    path: Path
+    kernel: str
+    place: Place
+    names: tuple[str, ...]
+    function: str
+    meaning: Meaning
+    source: str
+    asked: Mapping[str, Any]
+
+    def text(self) -> str:
+        """The source as it is now.
+
+        Raises:
+            EjectedError: it cannot be read.
+        """
+        try:
+            return self.path.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise EjectedError(f"{shown(self.path)} cannot be read: {error}; {REMEDIES}") from None
+
+
+def shown(path: Path) -> str:
+    """A path as people know it: from the user's folder on."""
+    return "/".join(path.parts[-3:])
+
+
+def folder_of(fn: Any) -> Path | None:
+    """Where a function's ejected kernels lie; None where it can have none."""
+    code = getattr(fn, "__code__", None)
+    name = getattr(fn, "__qualname__", "")
+    if code is None or not code.co_filename.endswith(".py") or not NAMED.fullmatch(name):
+        return None
+    file, here = Path(code.co_filename), Path(fn.__globals__.get("__file__") or "")
+    if not file.is_absolute() and here.name == file.name:  # of a script whose folder was left
+        file = here
+    return file.with_suffix(".opweave") / name
+
+
+def digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def entries(folder: Path) -> list[EjectedKernel]:
+    """The ejected kernels of a function.
+
+    Raises:
+        EjectedError: a manifest cannot be read; names it.
+    """
+    return [read(path) for path in sorted(folder.glob("*.json"))]
+
+
+def read(path: Path) -> EjectedKernel:
+    """A manifest.
+
+    Raises:
+        EjectedError: it is none.
+    """
+    try:
+        data = json.loads(path.read_text())
+        if data["format"] != FORMAT:
+            raise ValueError(f"format {data['format']}, expected {FORMAT}")
+        parts = (tuple(data[n]) for n in ("operators", "form", "parameters"))
+        rest = tuple(data["place"]), tuple(data["names"]), data["function"], Meaning(*parts)
+        return EjectedKernel(
+            path.with_suffix(".cu"), data["kernel"], *rest, data["source"], data["asked"]
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EjectedError(
+            f"{shown(path)} is no manifest of an ejected kernel ({error}); {REMEDIES}"
+        ) from None
+
+
+def manifest(entry: EjectedKernel) -> str:
+    """The text of a manifest."""
+    meaning = entry.meaning
+    data = {
+        "format": FORMAT, "kernel": entry.kernel, "place": entry.place, "names": entry.names,
+        "function": entry.function, "operators": meaning.operators, "form": meaning.form,
+        "parameters": meaning.parameters, "source": entry.source, "asked": dict(entry.asked),
+    }  # fmt: skip
+    return json.dumps(data, indent=1) + "\n"

@@ -1,0 +1,233 @@
+"""Ejected kernels: they run in the place of ours, and a drift of their function is found."""
+
+import importlib.util
+import json
+import sys
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.cli.main import main
+from opweave.opcodes import errors as e
+
+pytestmark = pytest.mark.host
+
+CODE = """
+import numpy as np
+import opweave as ow
+
+ONE = 1
+
+@ow.fuse
+def tonemap(img, exposure):
+    x = img[:, 1:] * exposure
+    return x / (ONE + x)
+
+@ow.fuse
+def two(x):
+    y = x - x.max(axis=0)
+    return np.exp(y).sum(axis=0)
+
+pale = ow.fuse(lambda x: x + 1)
+"""
+X = np.random.default_rng(0).random((64, 100), dtype=np.float32)
+ARGUMENTS = ["--arg", "f32[64,100]", "--arg", "1.4"]
+numbers = count()
+
+
+@pytest.fixture
+def app(tmp_path, monkeypatch):
+    """The file; what the command line imports of it is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "app", raising=False)
+    path = tmp_path / "app.py"
+    path.write_text(CODE)
+    yield path
+    sys.modules.pop("app", None)
+
+
+def eject(path, *options, function="tonemap", arguments=ARGUMENTS):
+    return main(["eject", f"{path}:{function}", *arguments, "--target", "host", *options])
+
+
+def loaded(path):
+    """The file as a new module, as a new process would have it."""
+    spec = importlib.util.spec_from_file_location(f"ejected_app_{next(numbers)}", path)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def changed(path, before, after):
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+def kernel_of(path, function="tonemap"):
+    (found,) = path.with_suffix(".opweave").joinpath(function).glob("*.cu")
+    return found
+
+
+def edited(path):
+    changed(kernel_of(path), "v0 / v1;", "v0 / v1 + 1.0f;")
+
+
+def states(path, capsys):
+    capsys.readouterr()
+    status = main(["check-ejected", str(path), "--json"])
+    return status, [row["state"] for row in json.loads(capsys.readouterr().out)["ejected"]]
+
+
+def plainly(x, exposure):
+    y = x[:, 1:] * np.float32(exposure)
+    return y / (1 + y)
+
+
+def test_an_ejected_kernel_runs_as_it_was_edited(app, capsys):
+    assert eject(app) == 0
+    assert states(app, capsys) == (0, ["unchanged"])
+    assert (loaded(app).tonemap(X, 1.4) == plainly(X, 1.4)).all()
+    edited(app)
+    module = loaded(app)
+
+    assert states(app, capsys) == (0, ["edited"])
+    assert (module.tonemap(X, 1.4) == plainly(X, 1.4) + 1).all()
+    assert f"ejected: {kernel_of(app)}" in module.tonemap.explain(X, 1.4).text
+    with pytest.raises(e.CheckError, match="WRONG"):
+        module.tonemap.check(X, 1.4)
+
+
+def test_a_setting_leaves_it_out(app):
+    eject(app)
+    edited(app)
+    with ow.config(ejected=False):
+        assert (loaded(app).tonemap(X, 1.4) == plainly(X, 1.4)).all()
+
+
+@pytest.mark.parametrize(
+    "other", [X.astype(np.float64), X[:1], X[:, ::2], np.asfortranarray(X)], ids="dtype rows strides order".split()
+)  # fmt: skip
+def test_other_arguments_take_our_kernels(app, other):
+    eject(app)
+    edited(app)
+
+    np.testing.assert_allclose(loaded(app).tonemap(other, 1.4), plainly(other, 1.4), rtol=1e-6)
+
+
+def test_what_does_not_change_the_operators_is_no_drift(app, capsys):
+    eject(app)
+    edited(app)
+    changed(app, "@ow.fuse\ndef tonemap", "# a comment\n\n@ow.fuse\ndef tonemap")
+    changed(app, "    x = img[:, 1:] * exposure", "    y = img[:, 1:] * exposure\n    x = y")
+
+    assert (loaded(app).tonemap(X, 1.4) == plainly(X, 1.4) + 1).all()
+    assert states(app, capsys) == (0, ["edited"])
+
+
+DRIFTS = {
+    "another operator": ("x / (ONE + x)", "x - (ONE + x)"),
+    "another number": ("x / (ONE + x)", "x / (2 + x)"),
+    "another global": ("ONE = 1", "ONE = 3"),
+    "another slice": ("img[:, 1:]", "img[:, 2:]"),
+    "one operator more": ("return x / (ONE + x)", "return np.sqrt(x / (ONE + x))"),
+    "another name": ("exposure", "gain"),
+    "one parameter more": ("(img, exposure)", "(img, exposure, more=1)"),
+    "no program any more": ("return x /", "return x if x.sum() < 0 else x /"),
+}
+
+
+@pytest.mark.parametrize("name", DRIFTS)
+def test_a_function_that_has_changed_is_refused_at_the_call(app, name, capsys):
+    eject(app)
+    edited(app)
+    changed(app, *DRIFTS[name])
+    module = loaded(app)
+    for _ in range(2):
+        with pytest.raises(e.EjectedError, match=r"app.opweave/tonemap/.*has changed.*--force"):
+            module.tonemap(X, 1.4)
+    assert states(app, capsys) == (1, ["drifted"])
+    with ow.config(ejected=False):
+        module.tonemap(X, 1.4)
+
+
+def test_a_change_in_another_kernel_of_the_function_is_none_of_this_one(app, capsys):
+    rows = ["--arg", "f64[64,100]"]
+    assert eject(app, function="two", arguments=rows) == 0
+    kernels = sorted(app.with_suffix(".opweave").joinpath("two").glob("*.cu"))
+    changed(app, "return np.exp(y).sum(axis=0)", "return np.exp(y).sum(axis=0), np.sort(x)")
+
+    x = X.astype(np.float64)
+    np.testing.assert_allclose(loaded(app).two(x)[0], np.exp(x - x.max(axis=0)).sum(axis=0))
+    assert states(app, capsys) == (0, ["unchanged"] * len(kernels))
+
+
+def test_ejecting_again_keeps_what_was_there(app, capsys):
+    eject(app)
+    edited(app)
+    mine = kernel_of(app).read_text()
+    assert eject(app) == 1
+    assert "--force" in capsys.readouterr().err
+    changed(app, "x / (ONE + x)", "x - (ONE + x)")
+    assert eject(app, "--force") == 0
+
+    assert kernel_of(app).with_suffix(".cu.old").read_text() == mine
+    assert states(app, capsys) == (0, ["unchanged"])
+    y = X[:, 1:] * np.float32(1.4)
+    assert (loaded(app).tonemap(X, 1.4) == y - (1 + y)).all()
+
+
+BROKEN = {
+    "no source": (lambda cu: cu.unlink(), r"cannot be read"),
+    "no manifest": (lambda cu: cu.with_suffix(".json").write_text("{"), r"no manifest"),
+    "a later format": (
+        lambda cu: cu.with_suffix(".json").write_text('{"format": 9}'), r"format 9, expected 1"),
+    "another launch": (lambda cu: changed(cu, "#define VECTOR", "#define VECTOR 3 //"), r"VECTOR"),
+    "no kernel": (lambda cu: cu.write_text("int x;"), r"defines no extern"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_file_that_is_broken_is_named_with_what_to_do(app, name, capsys):
+    eject(app)
+    damage, text = BROKEN[name]
+    damage(kernel_of(app))
+    with pytest.raises(e.EjectedError, match=rf"app.opweave/tonemap/.*{text}"):
+        loaded(app).tonemap(X, 1.4)
+    assert states(app, capsys)[0] == 1
+
+
+def test_code_that_does_not_compile_is_the_compilers_error(app):
+    eject(app)
+    changed(kernel_of(app), "v0 / v1;", "v0 / nothing;")
+    with pytest.raises(e.CompileError, match="nothing"):
+        loaded(app).tonemap(X, 1.4)
+
+
+@pytest.mark.parametrize("gone", ["function", "file"])
+def test_a_kernel_whose_function_is_gone_is_an_orphan(app, gone, capsys):
+    eject(app)
+    changed(app, "def tonemap", "def another") if gone == "function" else app.unlink()
+
+    assert states(app, capsys) == (1, ["orphaned"])
+
+
+def test_what_has_no_folder_is_refused(app, capsys):
+    assert eject(app, function="pale", arguments=["--arg", "f32[8]"]) == 2
+    assert "a lambda" in capsys.readouterr().err
+    assert eject(app, "--kernel", "none") == 2
+    assert "expected one of tonemap_" in capsys.readouterr().err
+
+
+def test_files_are_looked_for_where_a_function_is_lowered_alone(app, monkeypatch):
+    looked = []
+    is_dir = Path.is_dir
+    monkeypatch.setattr(Path, "is_dir", lambda self: looked.append(self) or is_dir(self))
+    function = loaded(app).tonemap
+    for _ in range(5):
+        function(X, 1.4)
+
+    assert [path.name for path in looked if path.parent.suffix == ".opweave"] == ["tonemap"]
