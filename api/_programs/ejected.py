@@ -64,14 +64,14 @@ def function_hash(graph: FunctionGraph) -> str:
 
 def _lines(graph: FunctionGraph, nodes: Sequence[Node], outputs: Sequence[Value]) -> Iterator[str]:
     """Nodes as text, in which values and extents are numbered in the order of their first use."""
-    listing = _Listing(graph)
+    listing = _Numbering(graph)
     for node in nodes:
         text = listing.line(node)
         yield f"{', '.join(map(listing.name, node.results))} = {text}"
     yield "gives " + ", ".join(map(listing.operand, outputs))
 
 
-class _Listing:
+class _Numbering:
     """Numbers values and extents as they come."""
 
     def __init__(self, graph: FunctionGraph):
