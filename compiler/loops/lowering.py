@@ -195,6 +195,10 @@ class Lowering(Entering):
         self.products[sizes] = is_for_blas(rows, depth, columns)
         return self.products[sizes]
 
+    def is_long(self, size: Size, most: int) -> bool:
+        found = self.facts.most(size, self.call.extents)
+        return found is not None and value_of(found, self.call.extents) > most
+
     def known_extent(self, size: Size) -> Size:
         extents = self.call.extents
         name = next((n for n, e in extents.items() if not size.terms and e == size.constant), "")

@@ -57,6 +57,10 @@ class LoopNames(Expressions):
         """True for a sum of what the call gives."""
         return all(name in self.given for name, _ in size.terms)
 
+    def is_long(self, size: Size, most: int) -> bool:
+        """Whether an extent is larger than a number, in the call that the loop is lowered for."""
+        raise NotImplementedError
+
     def own(self, name: str) -> set[str]:
         """The variables of C that a name is."""
         own = self.prefix, name

@@ -90,12 +90,43 @@ def cross(a: Any, b: Any) -> Any:
     ])  # fmt: skip
 
 
+def median(a: Any) -> Any:
+    """Of all elements: the middle one, or the mean of both."""
+    ordered = np.sort(np.ravel(a * 1.0))
+    size = ordered.shape[0]
+    if size == 0:
+        return np.sum(ordered) / 0
+    last = ordered[size - 1]
+    if last != last:
+        return last
+    if size % 2 == 1:
+        return ordered[size // 2] / 1
+    return (ordered[size // 2 - 1] + ordered[size // 2]) / 2
+
+
+def searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
+    """The place of a number in a vector that is sorted."""
+    low, high = 0, a.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        x = a[middle]
+        if side == "right":
+            is_behind = (x <= v) | (v != v)
+        else:
+            is_behind = (x < v) | ((v != v) & (x == x))  # NaN is behind all numbers
+        if is_behind:
+            low = middle + 1
+        else:
+            high = middle
+    return np.int64(low)
+
+
 # By identity of NumPy's, and by the names of methods.
 WRITTEN: Mapping[int, Any] = {
     id(function): written
     for function, written in (
         (np.roll, roll), (np.diff, diff), (np.trace, trace), (np.var, var), (np.std, std),
-        (np.cross, cross),
+        (np.cross, cross), (np.median, median), (np.searchsorted, searchsorted),
     )
 }  # fmt: skip
 WRITTEN_METHODS: Mapping[str, Any] = {"trace": trace, "var": var, "std": std}

@@ -263,6 +263,36 @@ OW_INLINE void columns_of(int64 columns, int64 count, T start, Take take, Join j
     }
 }
 
+// Elements in rising order, NaN behind all others: by insertion where they are few, else by a heap.
+#define LOOP_FEW 24
+template <class T> OW_INLINE bool loop_before(T x, T y) { return x < y || (y != y && x == x); }
+template <class T> void loop_sift(T* a, int64 at, int64 count) {
+    const T x = a[at];
+    for (int64 child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && loop_before(a[child], a[child + 1])) ++child;
+        if (!loop_before(x, a[child])) break;
+        a[at] = a[child];
+    }
+    a[at] = x;
+}
+template <class T> void loop_sort(T* a, int64 count) {
+    if (count <= LOOP_FEW) {
+        for (int64 k = 1; k < count; ++k) {
+            const T x = a[k];
+            int64 at = k;
+            for (; at > 0 && loop_before(x, a[at - 1]); --at) a[at] = a[at - 1];
+            a[at] = x;
+        }
+        return;
+    }
+    for (int64 at = count / 2; at-- > 0;) loop_sift(a, at, count);
+    for (int64 end = count; --end > 0;) {
+        const T first = a[0];
+        a[0] = a[end], a[end] = first;
+        loop_sift(a, 0, end);
+    }
+}
+
 // The place of the first element that none is beyond, or of the first NaN, in a row that has some.
 template <class T, class Take, class Beyond>
 OW_INLINE int64 first_of(int64 count, Take take, Beyond beyond) {

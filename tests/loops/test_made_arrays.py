@@ -210,6 +210,22 @@ def of_integers(n, out):
     return out
 
 
+def sorts(x, A, out):
+    for k in range(3):
+        out[: len(x)] += np.sort(x) + np.sort(x * -k) + np.sort(x[::-1])
+        out[: A.shape[1]] += np.sort(A)[k % 2] + np.sort(A.T)[0, 0]
+        out[k] += np.median(x) + np.median(x[1:]) + np.median(A) + np.median(A[:, k])
+        out[k] += 1 if np.isnan(np.median(x[:0])) else 0
+
+
+def finds_places(x, n, out):
+    ordered = np.sort(x)
+    for k in range(4):
+        out[k] += np.searchsorted(ordered, x[k]) + np.searchsorted(ordered, x[k] + 1, side="right")
+        out[k] += np.searchsorted(n, n[k], "right") * 10 + np.searchsorted(n, np.nan) * 100
+
+
+LONG = np.random.default_rng(1).standard_normal(400)
 X, Y, A4, N4 = row(4), np.cos(np.arange(4.0)), square(4), words(4, 1)
 OUT, OUT2 = np.zeros(4), np.zeros((4, 4))
 PROGRAMS = {
@@ -241,6 +257,13 @@ PROGRAMS = {
     "exchanges": (exchanges, (X, Y, 4)),
     "of_a_literal_size": (of_a_literal_size, (X, A4, 4)),
     "of_integers": (of_integers, (N4 * 100, N4 * 0)),
+    "sorts": (sorts, (X, A4, OUT)),
+    "sorts_many": (sorts, (LONG, LONG.reshape(4, 100), np.zeros(400))),
+    "sorts_integers": (
+        sorts,
+        (N4.astype("i1"), np.arange(16, dtype="u4").reshape(4, 4) * 7 % 5, OUT),
+    ),
+    "finds_places": (finds_places, (X, np.sort(N4), OUT)),
     "views": (views, (A4, OUT)),
 }
 # Sums of products and of squares meet in another order than NumPy's.
@@ -259,6 +282,20 @@ def test_the_last_item_of_a_list_is_what_the_name_holds():
     assert rolled.ran
     assert found[-1] is h
     assert all(a.flags.owndata for a in (*found, *sums))
+
+
+def sorted_rows(A, out):
+    for k in range(2):
+        out[:] = np.sort(A - k)
+        out[0] += np.median(A[1])
+
+
+@pytest.mark.parametrize("count", [3, 24, 25, 26, 100])
+def test_nan_is_behind_all_numbers(count):
+    A = np.random.default_rng(count).standard_normal((3, count))
+    A[0, ::3], A[1, count // 2] = np.nan, np.nan
+    expected, found = (run(sorted_rows, (A, A * 0))[1][1] for run in (called, run_in_c))
+    np.testing.assert_array_equal(expected, found)
 
 
 def given_back(A, n):
