@@ -24,7 +24,7 @@ from opweave.compiler.lines.values import (
 )
 from opweave.compiler.loops.joining import as_array, of_numpy
 from opweave.compiler.loops.statements import Statements
-from opweave.opcodes.dtypes import F64, I64, DType
+from opweave.opcodes.dtypes import F32, F64, I64, DType
 
 NONE = Unchanging(None)
 LONGEST_SORTED = 512
@@ -71,6 +71,28 @@ def _sort(self: Statements, a: Held) -> Held:
         self.text.add(f"loop_sort({row}, {count});")
         self.text.add(f"LOOP_TICK(16 * {made.sizes[-1].factor});")
     return self.copied(made)
+
+
+def _cumulative(name: str) -> Callable[..., Held]:
+    def find(self: Statements, a: Held) -> Held:
+        """Of a vector, one element after the other, as NumPy has it."""
+        found = as_computed(a)
+        if isinstance(found, Number) or found.rank != 1 or found.dtype not in (F32, F64, I64):
+            raise NoLoopError("cumulative sums of other than vectors")
+        made = self.view_in(self.room(), found.dtype, found.sizes)
+        count, k = found.sizes[0], self.text.fresh("k")
+        with self.text.block(f"for (int64 {k} = 0; {k} < {count.text}; ++{k})"):
+            own = self.text.named(found.dtype.register, self.element(found, [k]))
+            before = self.text.named(
+                found.dtype.register, f"{k} ? load({made.pointer} + {k} - 1) : 0"
+            )
+            both = self.apply(name, Number(found.dtype, before), Number(found.dtype, own))
+            assert isinstance(both, Number)
+            self.text.add(f"store({made.pointer} + {k}, {k} ? {both.text} : {own});")
+        self.text.add(f"LOOP_TICK({count.factor});")
+        return self.copied(made)
+
+    return find
 
 
 def cast(self: Statements, array: Held, dtype: Held) -> Held:
@@ -200,15 +222,18 @@ def _arange(self: Statements, *ends: Held) -> Held:
     return Elements(I64, (Size.of(count),), lambda places: f"({start.text} + {places[0]})")
 
 
+CUMULATIVE = {"cumsum": _cumulative("add"), "cumprod": _cumulative("multiply")}
 MAKING_METHODS: Mapping[str, Callable[..., Held]] = {
     "copy": _copy,
     "astype": cast,
     "diagonal": _diagonal,
+    **CUMULATIVE,
 }
 MAKING: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.copy, _copy),
     (np.array, _of_list),
     (np.sort, _sort),
+    *((getattr(np, name), find) for name, find in CUMULATIVE.items()),
     (np.full, _full_of),
     (np.diag, _diag),
     (np.diagonal, _diagonal),

@@ -112,7 +112,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
         x = a[middle]
         if side == "right":
             is_behind = (x <= v) | (v != v)
-        else:
+        if side != "right":
             is_behind = (x < v) | ((v != v) & (x == x))  # NaN is behind all numbers
         if is_behind:
             low = middle + 1

@@ -110,7 +110,7 @@ def places_that_a_loop_counts(x):
     y = np.zeros((3, 24))
     for k in range(3):
         part = x[x > 0.2 * k]
-        mean, spread = part.mean(), np.cumsum(part)[-1] + 1e-9
+        mean, spread = part.mean(), np.nancumsum(part)[-1] + 1e-9
         y[k] = np.log(len(part) / len(x)) - 0.5 * (np.log(spread) + (x - mean) ** 2 / spread)
         y[k, 0] = y[k].max() - GAIN * k
     return y, np.argmax(y, axis=0)

@@ -218,6 +218,12 @@ def sorts(x, A, out):
         out[k] += 1 if np.isnan(np.median(x[:0])) else 0
 
 
+def cumulates(x, n, out):
+    for k in range(3):
+        out += np.cumsum(x * k) + np.cumprod(x - k) + x.cumsum()[k] + n.cumsum() + np.cumprod(n)
+        out[: len(x[k:])] += np.cumsum(x[k:].astype("f4"))
+
+
 def finds_places(x, n, out):
     ordered = np.sort(x)
     for k in range(4):
@@ -263,6 +269,7 @@ PROGRAMS = {
         sorts,
         (N4.astype("i1"), np.arange(16, dtype="u4").reshape(4, 4) * 7 % 5, OUT),
     ),
+    "cumulates": (cumulates, (X, N4, OUT)),
     "finds_places": (finds_places, (X, np.sort(N4), OUT)),
     "views": (views, (A4, OUT)),
 }
