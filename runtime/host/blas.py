@@ -38,12 +38,12 @@ PRODUCT = struct.Struct("<3Q8qQq")
 
 
 @cache
-def routine(letter: str, name: str = "gemm", form: str = NAME) -> int | None:
+def routine(letter: str, name: str = "gemm", form: str = "") -> int | None:
     """The address of a routine, if NumPy's own BLAS has it."""
     try:
         path = importlib.import_module("numpy._core._multiarray_umath").__file__
         library = ctypes.CDLL(path)  # looks in what it is linked with, too
-        found = getattr(library, form.format(letter, name))
+        found = getattr(library, (form or NAME).format(letter, name))
     except (ImportError, AttributeError, OSError):
         return None
     return ctypes.cast(found, ctypes.c_void_p).value

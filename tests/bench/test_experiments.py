@@ -21,7 +21,12 @@ from opweave.runtime.host import loops
 from tests.support.benched import recorded
 
 # What needs a GPU, and what needs programs of others.
-ELSEWHERE = ("copies", "npbench", *(["torch"] * (find_spec("torch") is None)))
+NEEDS = {"torch": "torch", "scale": "dask"}
+ELSEWHERE = (
+    "copies",
+    "npbench",
+    *(n for n, package in NEEDS.items() if find_spec(package) is None),
+)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

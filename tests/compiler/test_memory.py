@@ -186,7 +186,7 @@ def test_an_index_outside_is_found_in_a_plan():
 
 
 def test_explain_says_what_temporaries_take():
-    text = ow.fuse(layers(64)).explain(X, W).text
+    text = ow.fuse(layers(64), fullgraph=True).explain(X, W).text
 
     assert "temporaries: 48.0 KiB in an arena instead of 3.0 MiB" in text
 

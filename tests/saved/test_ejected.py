@@ -42,6 +42,7 @@ numbers = count()
 def app(tmp_path, monkeypatch):
     """The file; what the command line imports of it is forgotten afterwards."""
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a second is one time for its cache
     monkeypatch.delitem(sys.modules, "app", raising=False)
     path = tmp_path / "app.py"
     path.write_text(CODE)
