@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from opweave.compiler.codegen.assemble_matrix import MatrixAssembler
 from opweave.compiler.codegen.assembler import Assembler
-from opweave.compiler.codegen.lines import COLUMN
-from opweave.compiler.codegen.operands import Key
+from opweave.compiler.codegen.lines import COLUMN, bind_coordinate
+from opweave.compiler.codegen.operands import ArrayOperand, Key
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
 from opweave.compiler.kernels.kernel_parts import Line
@@ -71,18 +71,19 @@ def columns_assembler(assembler: Assembler) -> type[ColumnsAssembler] | None:
     rows, columns = (
         count((space[d] for d in dims), assembler.extents) for dims in (bands.rows, bands.columns)
     )
-    # a column's own coordinate would be an array, as its other values are
-    if any(
-        o.own_dim(d) is not None for o in assembler.coordinates.values() for d in bands.columns
-    ):
-        return None
     own = [(o, o.own_dim(bands.columns[-1])) for o in assembler.operands.values()]
     side_by_side = all(d is None or o.has_unit_stride(d) for o, d in own)
     if not on_host:
-        return OuterAssembler if side_by_side else None
+        along = any(_is_along(o, bands.columns) for o in assembler.coordinates.values())
+        return OuterAssembler if side_by_side and not along else None
     short = rows <= SHORT and bands.rows[-1] > bands.columns[-1]
     fits = columns >= COLUMNS_FROM and (side_by_side or short) and plan.parts == 1
     return ColumnsAssembler if fits else None
+
+
+def _is_along(operand: ArrayOperand, dims: DimList) -> bool:
+    """Whether an operand has some of the dimensions."""
+    return any(operand.own_dim(d) is not None for d in dims)
 
 
 class ColumnsAssembler(MatrixAssembler):
@@ -113,6 +114,9 @@ class ColumnsAssembler(MatrixAssembler):
         return False  # all elements of a column are inside
 
     def _bind(self, node: Node, phase: Phase) -> list[Line]:
+        own = self.coordinates.get(node.result.id)
+        if own is not None and _is_along(own, self.walk.inner[0]):
+            return [self._own_coordinate(node)]
         if node.result.id not in self.row_level or node.is_coordinate:
             return super()._bind(node, phase)
         names = [self._fresh(f"v{len(self.names) + n}") for n, _ in enumerate(node.results)]
@@ -120,6 +124,12 @@ class ColumnsAssembler(MatrixAssembler):
             self.names[value.id] = f"{name}{self.ROW_VALUE}"
         operands = [self.text(o, node.result.id in self.form.kept) for o in node.operands]
         return self._mapped(node, phase, operands, names, COLUMN)
+
+    def _own_coordinate(self, node: Node) -> Line:
+        """The coordinate of each column: an array, as other values of columns are."""
+        name = self._fresh(f"v{len(self.names)}")
+        self.names[node.result.id] = f"{name}{self.ROW_VALUE}"
+        return bind_coordinate(self._origin(node), self.places[node.result.id], name, COLUMN)
 
 
 class OuterAssembler(ColumnsAssembler):

@@ -191,13 +191,20 @@ def bind_gather(origin: Origin, table: Table, indices: Sequence[str], result: st
     return replace(origin.value(Phase.LOAD, result, text), name=f"gather {table.pointer}")
 
 
-def bind_coordinate(origin: Origin, place: Access, result: str) -> Line:
-    """The place of an element along one axis.
+def bind_coordinate(origin: Origin, place: Access, result: str, each: Each | None = None) -> Line:
+    """The place of an element along one axis; with ``each`` of each of those side by side.
 
     const int v0 = j;
+    int v0[COLUMNS]; EACH_COLUMN v0[l] = (j0 + l);
     """
-    terms = [t for t in (place.at("", "j"), place.gather) if t and t != "0"]
-    return origin.value(Phase.INDEX, result, " + ".join(terms) or "0")
+    column = f"(j0 + {each.index})" if each else "j"
+    terms = [t for t in (place.at("", column), place.gather) if t and t != "0"]
+    text = " + ".join(terms) or "0"
+    if each is None:
+        return origin.value(Phase.INDEX, result, text)
+    declared = f"{origin.node.result.dtype.register} {result}[{each.extent}];"
+    line = f"{declared} {each.loop} {result}[{each.index}] = {text};"
+    return origin.line(Phase.INDEX, line, (result,))
 
 
 ZERO_PADDING = "0 * -0, which adds nothing, not even a sign of zero"

@@ -80,6 +80,18 @@ CASES = {
         lambda x: (x * (np.arange(x.shape[0])[:, None, None] + np.arange(x.shape[2]))).max(axis=2),
         numbers(9, 21, 3),
     ),
+    "places of columns": (
+        lambda x: (x * np.arange(x.shape[1])).sum(axis=0),
+        numbers(77, 130),
+    ),
+    "distances but one's own": (
+        lambda x: np.where(
+            np.arange(x.shape[0])[:, None] == np.arange(x.shape[0]),
+            np.inf,
+            ((x[:, None] - x) ** 2).sum(axis=-1),
+        ).min(axis=0),
+        numbers(70, 3),
+    ),
 }
 names = pytest.mark.parametrize("name", CASES)
 
@@ -145,7 +157,7 @@ def test_columns_that_lie_apart_are_rows_with_the_same_bits(function):
     lambda x: (x.T * np.arange(x.shape[0])).sum(axis=0),
     lambda x: (x + np.arange(x.shape[0])[:, None, None]).max(axis=-1),
 ])  # fmt: skip
-def test_coordinates_of_columns_stand_in_no_bands(function):
+def test_coordinates_of_columns_are_those_of_each(function):
     x = numbers(7, 256, 13)
 
     assert same(made(ow.fuse(function, fullgraph=True), [x]), made(function, [x]))
