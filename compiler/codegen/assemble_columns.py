@@ -15,11 +15,12 @@ from typing import NamedTuple
 from opweave.compiler.codegen.assemble_matrix import MatrixAssembler
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.lines import COLUMN, bind_coordinate
-from opweave.compiler.codegen.operands import ArrayOperand, Key
+from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
 from opweave.compiler.kernels.kernel_parts import Line
 from opweave.compiler.kernels.walks import DimList, MatrixWalk, Walk, collapse
+from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.codes import Phase
 
