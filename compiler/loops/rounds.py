@@ -100,18 +100,21 @@ class Rounds(LoopNames):
         before, mark = dict(self.env), self.text.mark()
         loop.is_outermost, self.is_entered = self.is_entered, False
         unknown: set[str] = set()  # of which a round may know nothing when it begins
+        again: AgainError | None = None  # what would help if no round does without
         for peeled in (False, False, True, True):
             self.text.back(mark)
             self.env, self.live = dict(before), True
             try:
                 return self._rounds(loop, unknown, peeled)
             except ChangedError as error:
-                unknown = unknown | error.names
+                unknown, again = unknown | error.names, again or error.again
             except NoLoopError as error:
                 if peeled or not (unknown or isinstance(error, UnknownError)):
-                    raise
+                    raise (
+                        again if again and not isinstance(error, AgainError) else error
+                    ) from None
                 unknown = set()
-        raise NoLoopError(f"{min(unknown)}, whose type changes in a loop")
+        raise again or NoLoopError(f"{min(unknown)}, whose type changes in a loop")
 
     def _rounds(self, loop: InnerLoop, unknown: set[str], peeled: bool) -> None:
         before, around = dict(self.env), Around()
@@ -145,13 +148,17 @@ class Rounds(LoopNames):
         first = min(names)
         if envs and all(is_float(env[n]) for n in names for env in envs if n in env):
             return AgainError("either", self.prefix + first)  # more than one round has its own
+        return ChangedError(names, self._helps(names, envs))
+
+    def _helps(self, names: set[str], envs: Sequence[Env]) -> AgainError | None:
+        """What a lowering has to know of an array that a round makes, to hold it for another."""
         for name in sorted(names):
             held = [env[name] for env in envs if name in env]
             made = {h.base for h in held if isinstance(h, Strided) and h.base in self.held_by}
             what = "sizes" if len(made) == 1 and made <= self.own(name) else "copies"
             if made and not self.is_known(what, name):
                 return AgainError(what, self.prefix + name)
-        return ChangedError(names)
+        return None
 
     @contextmanager
     def _first_round(self, loop: InnerLoop, around: Around) -> Iterator[None]:
@@ -211,11 +218,15 @@ class Rounds(LoopNames):
 
 
 class ChangedError(NoLoopError):
-    """Names hold something of another type after a round."""
+    """Names hold something of another type after a round.
 
-    def __init__(self, names: set[str]):
+    Attributes:
+        again: what another lowering has to know, if this one finds no way.
+    """
+
+    def __init__(self, names: set[str], again: AgainError | None = None):
         super().__init__(", ".join(sorted(names)))
-        self.names = names
+        self.names, self.again = names, again
 
 
 def is_float(held: Held) -> bool:
