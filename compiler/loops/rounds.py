@@ -110,9 +110,9 @@ class Rounds(LoopNames):
                 unknown, again = unknown | error.names, again or error.again
             except NoLoopError as error:
                 if peeled or not (unknown or isinstance(error, UnknownError)):
-                    raise (
-                        again if again and not isinstance(error, AgainError) else error
-                    ) from None
+                    if again is not None and not isinstance(error, AgainError):
+                        raise again from None
+                    raise
                 unknown = set()
         raise again or NoLoopError(f"{min(unknown)}, whose type changes in a loop")
 
