@@ -31,6 +31,10 @@ def two(x):
     y = x - x.max(axis=0)
     return np.exp(y).sum(axis=0)
 
+@ow.fuse
+def total(x):
+    return x.sum(axis=0)
+
 pale = ow.fuse(lambda x: x + 1)
 """
 X = np.random.default_rng(0).random((64, 100), dtype=np.float32)
@@ -181,6 +185,29 @@ def test_ejecting_again_keeps_what_was_there(app, capsys):
     assert (loaded(app).tonemap(X, 1.4) == y - (1 + y)).all()
 
 
+def test_ejecting_for_other_lengths_leaves_a_kernel_that_is_there(app, capsys):
+    """Their loops may have another form; arguments of one kind share a folder."""
+    for extents in ("10,10", "1000,1000"):
+        assert eject(app, function="total", arguments=["--arg", f"f64[{extents}]"]) == 0
+    found = sorted(app.with_suffix(".opweave").joinpath("total").iterdir())
+
+    assert [path.suffix for path in found] == [".cu", ".json"] * 2
+    assert states(app, capsys) == (0, ["unchanged"] * 2)
+
+
+def test_a_stale_kernel_is_put_away_where_that_is_asked_for_alone(app, capsys):
+    for extents in ("10,10", "1000,1000"):
+        eject(app, function="total", arguments=["--arg", f"f64[{extents}]"])
+    changed(app, "return x.sum(axis=0)", "return x.max(axis=0)")
+    folder = app.with_suffix(".opweave").joinpath("total")
+    before = sorted(path.name for path in folder.iterdir())
+    assert eject(app, function="total", arguments=["--arg", "f64[10,10]"]) == 1
+
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert eject(app, "--force", function="total", arguments=["--arg", "f64[10,10]"]) == 0
+    assert states(app, capsys) == (0, ["unchanged"])
+
+
 BROKEN = {
     "no source": (lambda cu: cu.unlink(), r"cannot be read"),
     "no manifest": (lambda cu: cu.with_suffix(".json").write_text("{"), r"no manifest"),
@@ -214,6 +241,24 @@ def test_a_kernel_whose_function_is_gone_is_an_orphan(app, gone, capsys):
     changed(app, "def tonemap", "def another") if gone == "function" else app.unlink()
 
     assert states(app, capsys) == (1, ["orphaned"])
+
+
+@pytest.mark.parametrize("file", ["tones.py", "__init__.py"])
+def test_a_module_of_a_package_may_import_its_neighbours(app, file, capsys):
+    package = app.parent / f"package{next(numbers)}"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "one.py").write_text("ONE = 1\n")
+    (package / file).write_text(CODE.replace("ONE = 1", "from .one import ONE"))
+
+    assert eject(package / file) == 0
+    assert states(package / file, capsys) == (0, ["unchanged"])
+
+
+def test_a_file_that_never_was_is_a_mistake_in_the_request(app, capsys):
+    assert main(["check-ejected", str(app.with_name("ap.py"))]) == 2
+    assert "ap.py: expected a Python file" in capsys.readouterr().err
+    assert states(app, capsys) == (0, [])
 
 
 def test_what_has_no_folder_is_refused(app, capsys):
