@@ -43,6 +43,10 @@ from opweave.opcodes.errors import (
 from opweave.opcodes.operators.registry import built_in
 
 
+# Options with which a function is another graph, for which nothing can be ejected.
+OTHER_GRAPHS = ("watched", "repeated")
+
+
 def meaning_of(lowered: Lowered, number: int) -> Meaning:
     """The meaning of a kernel."""
     kernel = lowered.kernels[number]
@@ -117,7 +121,8 @@ def place_of(arch: str, types: Mapping[str, Any], options: Options, names: Seque
     """
     own = {name: t for name, t in types.items() if re.split(r"[.\[]", name)[0] in names}
     changed = f"fused={options.fused}, fast={options.fast}, toggles={dict(options.toggles)}"
-    return arch, changed, *(f"{name}: {_kind(value)}" for name, value in own.items())
+    more = [name for name in OTHER_GRAPHS if getattr(options, name)]
+    return arch, changed, *more, *(f"{name}: {_kind(value)}" for name, value in own.items())
 
 
 def _kind(value: Any) -> str:

@@ -32,6 +32,10 @@ def two(x):
     return np.exp(y).sum(axis=0)
 
 @ow.fuse
+def halved(x):
+    return x / 2
+
+@ow.fuse
 def total(x):
     return x.sum(axis=0)
 
@@ -121,6 +125,21 @@ def test_other_arguments_take_our_kernels(app, other):
     edited(app)
 
     np.testing.assert_allclose(loaded(app).tonemap(other, 1.4), plainly(other, 1.4), rtol=1e-6)
+
+
+def test_calls_that_need_another_graph_take_our_kernels(app):
+    """Alarms for NumPy's errors are outputs more; a repeated function reads its own results."""
+    arguments = ["--arg", "f32[64,100]"]
+    eject(app)
+    edited(app)
+    eject(app, function="halved", arguments=arguments)
+    changed(kernel_of(app, "halved"), "v0;", "v0 + 1.0f;")
+    module = loaded(app)
+    with ow.config(errors="numpy"):
+        np.testing.assert_allclose(module.tonemap(X, 1.4), plainly(X, 1.4), rtol=1e-6)
+
+    assert (ow.repeat(module.halved, 3)(X) == X / 8).all()
+    assert (module.halved(X) == X / 2 + 1).all()
 
 
 def test_what_does_not_change_the_operators_is_no_drift(app, capsys):
