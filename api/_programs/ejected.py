@@ -42,7 +42,6 @@ from opweave.opcodes.errors import (
 )
 from opweave.opcodes.operators.registry import built_in
 
-
 # Options with which a function is another graph, for which nothing can be ejected.
 OTHER_GRAPHS = ("watched", "repeated")
 

@@ -23,7 +23,7 @@ from opweave.xp.lines import at_line, line_now
 # Held where nodes are linked: never while anything is compiled or computed.
 LOCK = locks.rlock()
 _numbers = count()
-# Readers that are noted before the dead among them are dropped.
+# Readers, or nodes of one memory, that are noted before the dead among them are dropped.
 MANY_READERS = 64
 
 
@@ -49,14 +49,16 @@ class Family:
         given: weak reference to the node whose memory is somebody else's, who sees what is
             written to that node; None where there is no such.
         is_shown: somebody else sees the memory, and must not see what is written.
+        many: so many members are noted before the dead among them are dropped.
     """
 
-    __slots__ = ("given", "is_shown", "members")
+    __slots__ = ("given", "is_shown", "many", "members")
 
     def __init__(self, node: LazyNode, is_given: bool = False):
         self.members = [ref(node)]
         self.given = self.members[0] if is_given else None
         self.is_shown = False
+        self.many = MANY_READERS
 
 
 class LazyNode:
@@ -118,10 +120,12 @@ class LazyNode:
 
     def join(self, other: LazyNode) -> None:
         """Note that it shares the memory of another, which is computed."""
-        assert other.family is not None
-        self.family = other.family
-        self.family.members = [seen for seen in self.family.members if seen() is not None]
-        self.family.members.append(ref(self))
+        family = self.family = other.family
+        assert family is not None
+        if len(family.members) >= family.many:
+            family.members = [seen for seen in family.members if seen() is not None]
+            family.many = 2 * max(len(family.members), MANY_READERS)  # where all are alive
+        family.members.append(ref(self))
 
     def forget(self) -> None:
         """Let go of what it was made of."""

@@ -5,6 +5,7 @@ import gc
 import math
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -52,6 +53,25 @@ def test_a_look_computes(at_once, name):
     LOOKS[name](x)
 
     assert (before, waits(x)) == ([True], [False])
+
+
+def test_the_parts_of_an_array_cost_the_same_each_however_many_are_kept(at_once, monkeypatch):
+    asked = []
+
+    class Counted(weakref.ref):
+        def __call__(self):
+            asked.append(1)
+            return super().__call__()
+
+    monkeypatch.setattr("opweave.xp.nodes.ref", Counted)
+    counts = []
+    for length in (300, 1200):
+        asked.clear()
+        parts = list(xp.asarray(np.arange(float(length))))
+        counts.append(len(asked))
+    del parts
+
+    assert counts[1] < 6 * counts[0]
 
 
 NO_LOOKS = {
