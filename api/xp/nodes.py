@@ -73,18 +73,19 @@ class LazyNode:
         family: those that share the memory.
         readers: weak references to nodes that were recorded on this one.
         pending: nodes that are to be computed for it, itself too; some may be counted twice.
+        oldest: the number of the first of these.
         owner: weak reference to the handle that a user has.
         number: of nodes that were recorded later it is larger.
     """
 
     __slots__ = (
         "__weakref__", "args", "attrs", "dtype", "family", "library", "memory", "number",
-        "operation", "owner", "pending", "readers", "shape", "where",
+        "oldest", "operation", "owner", "pending", "readers", "shape", "where",
     )  # fmt: skip
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, library: Any):
         self.shape, self.dtype, self.library = shape, dtype, library
-        self.number = next(_numbers)
+        self.number = self.oldest = next(_numbers)
         self.operation: XpOperation | None = None
         self.args: tuple[LazyNode | Number, ...] = ()
         self.attrs: tuple[tuple[str, Any], ...] = ()
@@ -187,8 +188,10 @@ def record(
             if len(node.readers) >= MANY_READERS:
                 node.readers = [ref(waiting) for waiting in node.waiting()]
             node.readers.append(seen)
-            pending += node.pending
-    made.pending = pending
+            if node.pending:
+                pending += node.pending
+                made.oldest = min(made.oldest, node.oldest)
+    made.pending = min(pending, made.number - made.oldest + 1)  # which counts none twice
     return made
 
 

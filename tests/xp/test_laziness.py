@@ -74,6 +74,17 @@ def test_the_parts_of_an_array_cost_the_same_each_however_many_are_kept(at_once,
     assert counts[1] < 6 * counts[0]
 
 
+def test_what_several_operations_read_is_not_counted_anew_at_each(at_once, monkeypatch):
+    counted, ordered = [], looks.ordered
+    monkeypatch.setattr(looks, "ordered", lambda nodes: counted.append(1) or ordered(nodes))
+    x = xp.asarray(X)
+    for _ in range(100):  # each doubles the sum of what waits for both operands
+        x = x * 0.5 + x * 0.25
+
+    assert len(counted) < 20
+    assert np.allclose(np.asarray(x), X * 0.75**100, rtol=1e-4)
+
+
 NO_LOOKS = {
     "shape": lambda x: (x.shape, x.dtype, x.ndim, x.size, x.device, len(x)),
     "operators": lambda x: -x + x * x / 2.0,
