@@ -142,6 +142,16 @@ def test_calls_that_need_another_graph_take_our_kernels(app):
     assert (module.halved(X) == X / 2 + 1).all()
 
 
+def test_a_link_to_the_file_has_its_kernels(app):
+    link = app.with_name("linked.py")
+    link.symlink_to(app)
+    eject(link)
+    edited(app)
+
+    for path in (app, link):
+        assert (loaded(path).tonemap(X, 1.4) == plainly(X, 1.4) + 1).all()
+
+
 def test_what_does_not_change_the_operators_is_no_drift(app, capsys):
     eject(app)
     edited(app)
@@ -229,6 +239,7 @@ def test_a_stale_kernel_is_put_away_where_that_is_asked_for_alone(app, capsys):
 
 BROKEN = {
     "no source": (lambda cu: cu.unlink(), r"cannot be read"),
+    "a manifest that is gone": (lambda cu: cu.with_suffix(".json").unlink(), r"no manifest.*No such"),
     "no manifest": (lambda cu: cu.with_suffix(".json").write_text("{"), r"no manifest"),
     "a later format": (
         lambda cu: cu.with_suffix(".json").write_text('{"format": 9}'), r"format 9, expected 1"),
