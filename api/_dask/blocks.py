@@ -234,4 +234,4 @@ def no_block(join: Join) -> Any:
     if 0 in join.shape:
         return np.empty(join.shape, join.result)
     nothing = np.empty((0, *join.shape), join.dtype)
-    return np.asarray(OPERATORS[join.operator].numpy(nothing, axis=0)).astype(join.result)
+    return np.asarray(OPERATORS[join.operator].numpy(nothing, axis=0)).astype(join.result)[()]

@@ -13,7 +13,7 @@ from opweave._functions.budget import TooLongError, check_rounds, check_short, t
 from opweave._functions.calls import Calls, Ready, Writing
 from opweave._functions.layout import Call
 from opweave._functions.states import asked_for, tell, tell_of_errors
-from opweave._programs.ejected import place_of, whole_if_ejected, with_ejected
+from opweave._programs.ejected import file_named, place_of, whole_if_ejected, with_ejected
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.ir.pace import mean_seconds
 from opweave.compiler.pipeline.driver import Options
@@ -95,9 +95,10 @@ class Preparing:
         self.executor([*given, *constants], on_gpu)  # says that kinds are mixed
         variant = found.variant
         try:
-            prepared = Prepared(
-                found.lowered, executor, found.extents, given, constants, self.options.replay
-            )
+            with file_named(found.lowered):
+                prepared = Prepared(
+                    found.lowered, executor, found.extents, given, constants, self.options.replay
+                )
         except ShapeError as error:
             if variant.graph.written:
                 mark(error)

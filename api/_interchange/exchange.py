@@ -63,7 +63,14 @@ def run_exchanged(
     """
     found = exchanged(names, args, kwargs if out is None else {**kwargs, "out": out})
     assert found is not None
-    return later(found) if later is not None and found.is_lazy else found.run(function)
+    if later is None or not found.is_lazy:
+        return found.run(function)
+    try:
+        return later(found)
+    except AttributeError as error:
+        if (told := found.told_of(error)) is None:
+            raise
+        raise told from error
 
 
 class Exchange:

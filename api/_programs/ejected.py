@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from opweave._programs.own_sources import with_source
@@ -35,12 +36,16 @@ from opweave.compiler.tracing.arguments import ArrayType, Static
 from opweave.configuration import config
 from opweave.opcodes.errors import (
     ArgumentError,
+    CompileError,
     DTypeError,
     EjectedError,
     TraceError,
     UnsupportedError,
 )
 from opweave.opcodes.operators.registry import built_in
+
+# Options with which a function is another graph, for which nothing can be ejected.
+OTHER_GRAPHS = ("watched", "repeated")
 
 
 def meaning_of(lowered: Lowered, number: int) -> Meaning:
@@ -117,7 +122,8 @@ def place_of(arch: str, types: Mapping[str, Any], options: Options, names: Seque
     """
     own = {name: t for name, t in types.items() if re.split(r"[.\[]", name)[0] in names}
     changed = f"fused={options.fused}, fast={options.fast}, toggles={dict(options.toggles)}"
-    return arch, changed, *(f"{name}: {_kind(value)}" for name, value in own.items())
+    more = [name for name in OTHER_GRAPHS if getattr(options, name)]
+    return arch, changed, *more, *(f"{name}: {_kind(value)}" for name, value in own.items())
 
 
 def _kind(value: Any) -> str:
@@ -174,6 +180,19 @@ def whole_if_ejected(fn: Any, place: Callable[[], Place]) -> Iterator[None]:
             f"{shown(entry.path)}: the function has changed, and is no program any more for which "
             f"an ejected kernel could stand: {error}; {REMEDIES}"
         ) from error
+
+
+@contextmanager
+def file_named(lowered: Lowered) -> Iterator[None]:
+    """Where a compiler refuses an ejected kernel, have its error name the file."""
+    try:
+        yield
+    except CompileError as error:
+        pairs = zip(lowered.kernels, lowered.ejected or (), strict=False)
+        own = (p for k, p in pairs if p and re.search(rf"\b{k.name}\b", error.source))
+        if (path := next(own, None)) is not None:
+            error.args = (f"{shown(Path(path))}: {error}",)
+        raise
 
 
 def _replaced(

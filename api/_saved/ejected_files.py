@@ -84,7 +84,9 @@ def folder_of(fn: Any) -> Path | None:
     file, here = Path(code.co_filename), Path(fn.__globals__.get("__file__") or "")
     if not file.is_absolute() and here.name == file.name:  # of a script whose folder was left
         file = here
-    return file.with_suffix(".opweave") / name
+    return (
+        file.resolve().with_suffix(".opweave") / name
+    )  # where a link leads, as the command has it
 
 
 def digest(text: str) -> str:
@@ -95,9 +97,10 @@ def entries(folder: Path) -> list[EjectedKernel]:
     """The ejected kernels of a function.
 
     Raises:
-        EjectedError: a manifest cannot be read; names it.
+        EjectedError: a manifest cannot be read, or a source has none; names it.
     """
-    return [read(path) for path in sorted(folder.glob("*.json"))]
+    found = (path for kind in ("*.cu", "*.json") for path in folder.glob(kind))
+    return [read(path) for path in sorted({path.with_suffix(".json") for path in found})]
 
 
 def read(path: Path) -> EjectedKernel:

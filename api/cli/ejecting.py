@@ -35,12 +35,13 @@ def eject(options: Namespace) -> int:
         request = requested(options)
         program = request.lower()
     made = list(ejected_of(program, options))
-    for entry, _ in made:
-        if not options.force and (entry.path.exists() or _manifest_of(entry).exists()):
+    for path in (path for entry, _ in made for path in _in_place_of(entry)):
+        if not options.force:
             raise FileError(
-                f"{shown(entry.path)} is there already: --force ejects it again, and keeps the "
+                f"{shown(path)} is there already: --force ejects it again, and keeps the "
                 "old file as .old"
             )
+        _put_away(path)
     for entry, text in made:
         _write(entry, text)
     written = [os.path.relpath(entry.path) for entry, _ in made]
@@ -86,23 +87,26 @@ def ejected_of(program: Program, options: Namespace) -> Iterator[tuple[EjectedKe
             ), text  # fmt: skip
 
 
-def _manifest_of(entry: EjectedKernel) -> Path:
-    return entry.path.with_suffix(".json")
+def _in_place_of(entry: EjectedKernel) -> list[Path]:
+    """The sources that a new one replaces: its own, and those of what the function was before.
+
+    Kernels that stand for the same function, for other lengths, stay.
+    """
+    own = any(path.exists() for path in (entry.path, entry.path.with_suffix(".json")))
+    with suppress(EjectedError):
+        others = entries(entry.path.parent)
+        same = (e for e in others if (e.place, e.kernel) == (entry.place, entry.kernel))
+        stale = [e.path for e in same if e.function != entry.function]
+        return [*dict.fromkeys([entry.path] * own + stale)]
+    return [entry.path] * own
 
 
 def _write(entry: EjectedKernel, text: str) -> None:
-    """Write a source and its manifest; what was there, of this kernel or a stale one, is kept."""
+    """Write a source and its manifest."""
     try:
         entry.path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(EjectedError):
-            for other in entries(entry.path.parent):
-                if other.place == entry.place and other.kernel == entry.kernel:
-                    _put_away(other.path)
-        for path in (entry.path, _manifest_of(entry)):
-            if path.exists():
-                _put_away(entry.path)
         entry.path.write_text(text)
-        _manifest_of(entry).write_text(manifest(entry))
+        entry.path.with_suffix(".json").write_text(manifest(entry))
     except OSError as error:
         raise FileError(f"{entry.path}: {error}") from None
 
@@ -114,9 +118,12 @@ def _put_away(path: Path) -> None:
     while old.exists():
         number += 1
         old = path.with_suffix(f".cu.old{number}")
-    with suppress(FileNotFoundError):
-        path.rename(old)
-    path.with_suffix(".json").unlink(missing_ok=True)
+    try:
+        with suppress(FileNotFoundError):
+            path.rename(old)
+        path.with_suffix(".json").unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -150,7 +157,10 @@ def _folders(file: str | None) -> list[Path]:
         return sorted(Path().rglob("*.opweave"))
     if not file.endswith(".py"):
         raise RequestError(f"{file}: expected a Python file, such as app.py")
-    return [f for f in (Path(file).with_suffix(".opweave"),) if f.is_dir()]
+    folder = Path(file).with_suffix(".opweave")
+    if not folder.is_dir() and not Path(file).is_file():
+        raise RequestError(f"{file}: expected a Python file that is there, or was")
+    return [folder] if folder.is_dir() else []
 
 
 def _states(folder: Path) -> Iterator[EjectedState]:

@@ -79,8 +79,29 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     sys.path.insert(0, str(path.resolve().parent))  # as Python does for a script
     with users_code(str(path.resolve()), f"importing {path}"):
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except ImportError as error:
+            if "no known parent package" not in str(error):
+                raise
+            del sys.modules[name]
+            return _from_package(path.resolve(), error)
     return module
+
+
+def _from_package(path: Path, error: ImportError) -> ModuleType:
+    """A file with relative imports as a module of its package.
+
+    Raises:
+        ImportError: the one given, where the file lies in no package.
+    """
+    parts, root = [] if path.stem == "__init__" else [path.stem], path.parent
+    while (root / "__init__.py").is_file():
+        parts, root = [root.name, *parts], root.parent
+    if root == path.parent:
+        raise error
+    sys.path.insert(0, str(root))
+    return importlib.import_module(".".join(parts))
 
 
 def _module_name(path: Path) -> str:

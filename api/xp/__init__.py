@@ -13,6 +13,7 @@ All functions of the standard 2025.12 are here, with the extensions ``linalg`` a
 from __future__ import annotations
 
 import math as _math
+import sys as _sys
 
 from opweave.xp import dtypes as _dtypes
 from opweave.xp import fft, linalg
@@ -39,6 +40,7 @@ from opweave.xp.creation import (
 )
 from opweave.xp.elementwise import FUNCTIONS as _FUNCTIONS
 from opweave.xp.elementwise import clip, where
+from opweave.xp.hints import no_function as _no_function
 from opweave.xp.info import (
     __array_namespace_info__,
     astype,
@@ -116,6 +118,10 @@ __all__ = [
     "tril", "triu", "unique_all", "unique_counts", "unique_inverse", "unique_values",
     "unstack", "var", "vecdot", "where", "zeros", "zeros_like", *_FUNCTIONS, *_dtypes.DTYPES,
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    raise _no_function(_sys.modules[__name__], name)
 
 
 def __dir__() -> list[str]:

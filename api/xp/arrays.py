@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave.opcodes.errors import ArgumentError, ShapeError, TraceError
 from opweave.xp import devices, shapes
 from opweave.xp.dtypes import LETTER, DType
+from opweave.xp.hints import no_attribute
 from opweave.xp.indexing import exchanged, item, write
 from opweave.xp.lines import at_line
 from opweave.xp.looks import computed
@@ -231,6 +232,11 @@ class Array(Handle):
 
     def __deepcopy__(self, memo: Any) -> Array:
         return self.__copy__()
+
+    if not TYPE_CHECKING:  # which knows by itself that there is none
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name)
 
     # Elements
 

@@ -10,6 +10,7 @@ import numpy as np
 from opweave.opcodes.errors import ArgumentError
 from opweave.xp.arrays import Array, array_of
 from opweave.xp.dtypes import Number, promoted_all, with_number
+from opweave.xp.lines import at_line
 from opweave.xp.looks import bounded
 from opweave.xp.maps import MAPS, MapRow, broadcast, mapped, node_of, operand_of, promotion_of
 from opweave.xp.nodes import LazyNode, XpOperation, given, record
@@ -74,7 +75,9 @@ def where(condition: Array, x1: Array | Number, x2: Array | Number, /) -> Array:
     both = [operand_of(x, "where") for x in (x1, x2)]
     nodes = [x for x in both if type(x) is LazyNode]
     if not nodes:
-        raise ArgumentError("where: expected an array among x1 and x2")
+        raise ArgumentError(
+            f"where: expected an array among x1 and x2{at_line()}: make one by xp.asarray"
+        )
     dtype = promoted_all([node.dtype for node in nodes], "where")
     for number in both:
         if type(number) is not LazyNode:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from weakref import ref
 
+import numpy as np
+
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import BoundsError, DTypeError
 from opweave.xp.dtypes import LETTER, with_number
@@ -34,7 +36,7 @@ def _part(part: Any) -> Any:
         return part
     if isinstance(part, slice):
         return slice(*map(_bound, (part.start, part.stop, part.step)))
-    if hasattr(type(part), "__index__") and type(part) is not bool:
+    if hasattr(type(part), "__index__") and type(part) is not bool and not np.ndim(part):
         return part.__index__()
     raise BoundsError(
         f"indexing: expected integers, slices, None, ... or arrays of opweave.xp, found "
@@ -78,9 +80,9 @@ def _array(found: Any, node: LazyNode) -> Any:
 def selected(node: LazyNode, parts: tuple[Any, ...]) -> Any:
     """New memory with the elements that arrays select."""
     common_library("indexing", [node, *(p for p in parts if type(p) is LazyNode)])
-    memory = computed(node)
+    memory, places = computed(node), concrete(parts)
     try:
-        return _array(memory[concrete(parts)], node).copy()
+        return _array(memory[places], node).copy()
     except IndexError as error:
         raise typed("indexing", error) from None
 

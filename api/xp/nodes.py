@@ -23,7 +23,7 @@ from opweave.xp.lines import at_line, line_now
 # Held where nodes are linked: never while anything is compiled or computed.
 LOCK = locks.rlock()
 _numbers = count()
-# Readers that are noted before the dead among them are dropped.
+# Readers, or nodes of one memory, that are noted before the dead among them are dropped.
 MANY_READERS = 64
 
 
@@ -49,14 +49,16 @@ class Family:
         given: weak reference to the node whose memory is somebody else's, who sees what is
             written to that node; None where there is no such.
         is_shown: somebody else sees the memory, and must not see what is written.
+        many: so many members are noted before the dead among them are dropped.
     """
 
-    __slots__ = ("given", "is_shown", "members")
+    __slots__ = ("given", "is_shown", "many", "members")
 
     def __init__(self, node: LazyNode, is_given: bool = False):
         self.members = [ref(node)]
         self.given = self.members[0] if is_given else None
         self.is_shown = False
+        self.many = MANY_READERS
 
 
 class LazyNode:
@@ -71,18 +73,19 @@ class LazyNode:
         family: those that share the memory.
         readers: weak references to nodes that were recorded on this one.
         pending: nodes that are to be computed for it, itself too; some may be counted twice.
+        oldest: the number of the first of these.
         owner: weak reference to the handle that a user has.
         number: of nodes that were recorded later it is larger.
     """
 
     __slots__ = (
         "__weakref__", "args", "attrs", "dtype", "family", "library", "memory", "number",
-        "operation", "owner", "pending", "readers", "shape", "where",
+        "oldest", "operation", "owner", "pending", "readers", "shape", "where",
     )  # fmt: skip
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, library: Any):
         self.shape, self.dtype, self.library = shape, dtype, library
-        self.number = next(_numbers)
+        self.number = self.oldest = next(_numbers)
         self.operation: XpOperation | None = None
         self.args: tuple[LazyNode | Number, ...] = ()
         self.attrs: tuple[tuple[str, Any], ...] = ()
@@ -118,10 +121,12 @@ class LazyNode:
 
     def join(self, other: LazyNode) -> None:
         """Note that it shares the memory of another, which is computed."""
-        assert other.family is not None
-        self.family = other.family
-        self.family.members = [seen for seen in self.family.members if seen() is not None]
-        self.family.members.append(ref(self))
+        family = self.family = other.family
+        assert family is not None
+        if len(family.members) >= family.many:
+            family.members = [seen for seen in family.members if seen() is not None]
+            family.many = 2 * max(len(family.members), MANY_READERS)  # where all are alive
+        family.members.append(ref(self))
 
     def forget(self) -> None:
         """Let go of what it was made of."""
@@ -183,8 +188,10 @@ def record(
             if len(node.readers) >= MANY_READERS:
                 node.readers = [ref(waiting) for waiting in node.waiting()]
             node.readers.append(seen)
-            pending += node.pending
-    made.pending = pending
+            if node.pending:
+                pending += node.pending
+                made.oldest = min(made.oldest, node.oldest)
+    made.pending = min(pending, made.number - made.oldest + 1)  # which counts none twice
     return made
 
 

@@ -31,6 +31,14 @@ def two(x):
     y = x - x.max(axis=0)
     return np.exp(y).sum(axis=0)
 
+@ow.fuse
+def halved(x):
+    return x / 2
+
+@ow.fuse
+def total(x):
+    return x.sum(axis=0)
+
 pale = ow.fuse(lambda x: x + 1)
 """
 X = np.random.default_rng(0).random((64, 100), dtype=np.float32)
@@ -119,6 +127,31 @@ def test_other_arguments_take_our_kernels(app, other):
     np.testing.assert_allclose(loaded(app).tonemap(other, 1.4), plainly(other, 1.4), rtol=1e-6)
 
 
+def test_calls_that_need_another_graph_take_our_kernels(app):
+    """Alarms for NumPy's errors are outputs more; a repeated function reads its own results."""
+    arguments = ["--arg", "f32[64,100]"]
+    eject(app)
+    edited(app)
+    eject(app, function="halved", arguments=arguments)
+    changed(kernel_of(app, "halved"), "v0;", "v0 + 1.0f;")
+    module = loaded(app)
+    with ow.config(errors="numpy"):
+        np.testing.assert_allclose(module.tonemap(X, 1.4), plainly(X, 1.4), rtol=1e-6)
+
+    assert (ow.repeat(module.halved, 3)(X) == X / 8).all()
+    assert (module.halved(X) == X / 2 + 1).all()
+
+
+def test_a_link_to_the_file_has_its_kernels(app):
+    link = app.with_name("linked.py")
+    link.symlink_to(app)
+    eject(link)
+    edited(app)
+
+    for path in (app, link):
+        assert (loaded(path).tonemap(X, 1.4) == plainly(X, 1.4) + 1).all()
+
+
 def test_what_does_not_change_the_operators_is_no_drift(app, capsys):
     eject(app)
     edited(app)
@@ -181,8 +214,32 @@ def test_ejecting_again_keeps_what_was_there(app, capsys):
     assert (loaded(app).tonemap(X, 1.4) == y - (1 + y)).all()
 
 
+def test_ejecting_for_other_lengths_leaves_a_kernel_that_is_there(app, capsys):
+    """Their loops may have another form; arguments of one kind share a folder."""
+    for extents in ("10,10", "1000,1000"):
+        assert eject(app, function="total", arguments=["--arg", f"f64[{extents}]"]) == 0
+    found = sorted(app.with_suffix(".opweave").joinpath("total").iterdir())
+
+    assert [path.suffix for path in found] == [".cu", ".json"] * 2
+    assert states(app, capsys) == (0, ["unchanged"] * 2)
+
+
+def test_a_stale_kernel_is_put_away_where_that_is_asked_for_alone(app, capsys):
+    for extents in ("10,10", "1000,1000"):
+        eject(app, function="total", arguments=["--arg", f"f64[{extents}]"])
+    changed(app, "return x.sum(axis=0)", "return x.max(axis=0)")
+    folder = app.with_suffix(".opweave").joinpath("total")
+    before = sorted(path.name for path in folder.iterdir())
+    assert eject(app, function="total", arguments=["--arg", "f64[10,10]"]) == 1
+
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert eject(app, "--force", function="total", arguments=["--arg", "f64[10,10]"]) == 0
+    assert states(app, capsys) == (0, ["unchanged"])
+
+
 BROKEN = {
     "no source": (lambda cu: cu.unlink(), r"cannot be read"),
+    "a manifest that is gone": (lambda cu: cu.with_suffix(".json").unlink(), r"no manifest.*No such"),
     "no manifest": (lambda cu: cu.with_suffix(".json").write_text("{"), r"no manifest"),
     "a later format": (
         lambda cu: cu.with_suffix(".json").write_text('{"format": 9}'), r"format 9, expected 1"),
@@ -204,7 +261,7 @@ def test_a_file_that_is_broken_is_named_with_what_to_do(app, name, capsys):
 def test_code_that_does_not_compile_is_the_compilers_error(app):
     eject(app)
     changed(kernel_of(app), "v0 / v1;", "v0 / nothing;")
-    with pytest.raises(e.CompileError, match="nothing"):
+    with pytest.raises(e.CompileError, match=r"app.opweave/tonemap/\w+.host.*nothing"):
         loaded(app).tonemap(X, 1.4)
 
 
@@ -214,6 +271,24 @@ def test_a_kernel_whose_function_is_gone_is_an_orphan(app, gone, capsys):
     changed(app, "def tonemap", "def another") if gone == "function" else app.unlink()
 
     assert states(app, capsys) == (1, ["orphaned"])
+
+
+@pytest.mark.parametrize("file", ["tones.py", "__init__.py"])
+def test_a_module_of_a_package_may_import_its_neighbours(app, file, capsys):
+    package = app.parent / f"package{next(numbers)}"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "one.py").write_text("ONE = 1\n")
+    (package / file).write_text(CODE.replace("ONE = 1", "from .one import ONE"))
+
+    assert eject(package / file) == 0
+    assert states(package / file, capsys) == (0, ["unchanged"])
+
+
+def test_a_file_that_never_was_is_a_mistake_in_the_request(app, capsys):
+    assert main(["check-ejected", str(app.with_name("ap.py"))]) == 2
+    assert "ap.py: expected a Python file" in capsys.readouterr().err
+    assert states(app, capsys) == (0, [])
 
 
 def test_what_has_no_folder_is_refused(app, capsys):

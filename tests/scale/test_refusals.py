@@ -42,6 +42,8 @@ CALLS = {
     "a write": (written, (ROW,), e.UnsupportedError, r"writes to x\[0\].*return that"),
     "a branch": (branched, (ROW,), e.UnsupportedError, r"one graph.*truth value.*np.where"),
     "a mask": (lambda x: x[x > 0.5], (ROW,), e.UnsupportedError, r"indexing by a mask"),
+    "a method of dask's": (
+        lambda x: x.rechunk(-1) + 1, (ROW,), e.TraceError, r"found .rechunk, which dask.Array has.*NumPy's"),
     "unknown chunks": (lambda x: x + 1, (ROW[ROW > 0.5],), e.InterchangeError, r"x.compute_chunk_sizes\(\)"),
     "objects": (lambda x: x + 1, (ROW.astype(object),), e.DTypeError, r"argument x: dtype object"),
     "masked blocks": (np.exp, (da.ma.masked_greater(ROW, 0.5),), e.InterchangeError, r"MaskedArray"),
@@ -89,6 +91,11 @@ def test_an_error_of_elements_is_raised_where_they_are():
     found = ow.fuse(lambda x, i: x[i])(ROW.rechunk(-1), given)
     with pytest.raises(e.BoundsError, match="index 9 is out of bounds for an axis of 8"):
         found.compute()
+
+
+def test_a_sum_of_nothing_is_the_number_that_numpy_gives():
+    found = ow.fuse(lambda x: x.sum())(ROW[:0]).compute()
+    assert (found, type(found)) == (0.0, np.float64)
 
 
 def test_a_maximum_of_nothing_is_numpys_error():

@@ -33,6 +33,9 @@ CALLS = {
     "two holes": (lambda: xp.reshape(F, (-1, -1)), ValueError, "3 elements"),
     "a place": (lambda: F[3], IndexError, "index 3"),
     "a place by a list": (lambda: F[[0, 1]], IndexError, "expected integers"),
+    "a place by NumPy's array": (lambda: F[np.asarray([0, 1])], IndexError, "found array([0, 1])"),
+    "writing by NumPy's mask": (lambda: F.__setitem__(np.asarray([True] * 3), 0.0), IndexError, "arrays of opweave.xp"),
+    "where of numbers": (lambda: xp.where(B, 1.0, 0.0), TypeError, "make one by xp.asarray"),
     "a place by a float": (lambda: F[1.0], IndexError, "expected integers"),
     "a place by floats": (lambda: F[F], IndexError, "expected arrays of integers or bool"),
     "a mask of another shape": (lambda: F[xp.asarray([True])], IndexError, "boolean"),
@@ -90,8 +93,36 @@ def test_a_call_that_means_nothing_is_refused(name):
         call()
 
     assert text in str(caught.value)
+    assert str(caught.value).count("test_bad_input.py:") < 2
     assert isinstance(caught.value, ow.OpweaveError) or name in NOT_OURS
     assert ("test_bad_input.py:" in str(caught.value)) != (name in WITHOUT_A_LINE)
+
+
+ATTRIBUTES = {
+    "mean": (lambda: F.mean(), "functions of opweave.xp: xp.mean(x)"),
+    "reshape": (lambda: F.reshape(3, 1), "xp.reshape(x)"),
+    "transpose": (lambda: M.transpose(), "xp.permute_dims(x)"),
+    "ravel": (lambda: M.ravel(), r"xp.reshape(x, (-1,))"),
+    "copy": (lambda: M.copy(), r"xp.asarray(x, copy=True)"),
+    "tolist": (lambda: F.tolist(), "np.asarray(x).tolist"),
+    "sahpe": (lambda: F.sahpe, "no attribute 'sahpe'"),
+    "array": (lambda: xp.array([1]), "xp.asarray"),
+    "concatenate": (lambda: xp.concatenate([F]), "the standard calls it xp.concat"),
+    "arcsin": (lambda: xp.arcsin(F), "xp.asin"),
+    "nanmean": (lambda: xp.nanmean(F), "np.nanmean"),
+    "nothing": (lambda: xp.nothing, "no attribute 'nothing'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_a_name_of_numpys_is_told_what_to_write(name):
+    call, text = ATTRIBUTES[name]
+    with pytest.raises(AttributeError) as caught:
+        call()
+
+    assert text in str(caught.value)
+    assert caught.value.name == name
+    assert not hasattr(F, name)
 
 
 def test_an_error_at_a_look_names_the_line_that_recorded_it():

@@ -5,6 +5,7 @@ import gc
 import math
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -52,6 +53,36 @@ def test_a_look_computes(at_once, name):
     LOOKS[name](x)
 
     assert (before, waits(x)) == ([True], [False])
+
+
+def test_the_parts_of_an_array_cost_the_same_each_however_many_are_kept(at_once, monkeypatch):
+    asked = []
+
+    class Counted(weakref.ref):
+        def __call__(self):
+            asked.append(1)
+            return super().__call__()
+
+    monkeypatch.setattr("opweave.xp.nodes.ref", Counted)
+    counts = []
+    for length in (300, 1200):
+        asked.clear()
+        parts = list(xp.asarray(np.arange(float(length))))
+        counts.append(len(asked))
+    del parts
+
+    assert counts[1] < 6 * counts[0]
+
+
+def test_what_several_operations_read_is_not_counted_anew_at_each(at_once, monkeypatch):
+    counted, ordered = [], looks.ordered
+    monkeypatch.setattr(looks, "ordered", lambda nodes: counted.append(1) or ordered(nodes))
+    x = xp.asarray(X)
+    for _ in range(100):  # each doubles the sum of what waits for both operands
+        x = x * 0.5 + x * 0.25
+
+    assert len(counted) < 20
+    assert np.allclose(np.asarray(x), X * 0.75**100, rtol=1e-4)
 
 
 NO_LOOKS = {
