@@ -12,7 +12,7 @@ from opweave.xp.nodes import LOCK, LazyNode
 from opweave.xp.programs import PROGRAMS, LazyProgram, Row
 
 # So many operations may wait; then they are computed, though nobody looks.
-MOST_PENDING = 200
+MOST_PENDING = 64
 
 
 class LookPlan(NamedTuple):
