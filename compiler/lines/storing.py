@@ -154,7 +154,7 @@ class Storing(Applied):
         """An array in a room, of which nobody reads what it had."""
         base = self.text.fresh("t")
         self.temporary.add(base)
-        counted = " * ".join(s.factor for s in sizes if not s.is_one) or "1"
+        counted = ", ".join(s.text for s in sizes if not s.is_one) or "1"
         self.text.add(f"{dtype.storage}* const {base} = {room}.of<{dtype.storage}>({counted});")
         self.numbers.fault(f"{base} == 0", "LOOP_NO_MEMORY")
         return Strided(base, dtype, base, tuple(sizes), dense_strides(sizes))

@@ -145,6 +145,8 @@ class Strided:
             is not known.
         is_whole: it is all of an array, as that lies.
         is_turned: it may lie in another order than row by row.
+        is_locked: nobody may write to it.
+        is_listed: a list of Python may have the array, since its name holds it.
     """
 
     base: str
@@ -155,6 +157,8 @@ class Strided:
     where: tuple[tuple[Size, Size], ...] | None = None
     is_whole: bool = False
     is_turned: bool = False
+    is_locked: bool = False
+    is_listed: bool = field(default=False, compare=False)
 
     @property
     def rank(self) -> int:
@@ -241,6 +245,13 @@ class Mixed:
 
 
 Held = Number | Strided | Elements | Unchanging | Listed | Several | Counted | Zipped | Mixed
+
+
+def bases_of(held: Held) -> list[str]:
+    """The arrays of which something has parts, one for each part."""
+    if isinstance(held, Several):
+        return [base for item in held.items for base in bases_of(item)]
+    return [held.base] if isinstance(held, Strided) else []
 
 
 def same_kind(a: Held, b: Held) -> bool:

@@ -1,18 +1,27 @@
-"""Arrays that a loop appends to lists of Python: copies, where nobody can tell."""
+"""Arrays that a loop copies, where nobody can tell: for lists, names and calls of functions."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.lines.applied import dense_strides
-from opweave.compiler.lines.values import Elements, Held, Listed, Several, Strided, Unchanging
+from opweave.compiler.lines.values import (
+    Elements,
+    Held,
+    Listed,
+    Several,
+    Strided,
+    Unchanging,
+    bases_of,
+)
 from opweave.compiler.loops.statements import Statements
 
 
 class Appending(Statements):
-    """Appends numbers and arrays."""
+    """Appends numbers and arrays, and knows which arrays are one in Python."""
 
     def appended(
         self, owner: Listed, node: ast.Call, args: Sequence[Held], keywords: Mapping[str, Held]
@@ -38,8 +47,11 @@ class Appending(Statements):
             raise NoLoopError("a list of arrays whose extents change")
         if isinstance(array, Strided):
             self._check_whole(array)
-            if self.in_lists.setdefault(array.base, name) != name:
-                raise NoLoopError("an array in two lists")
+            if self.in_lists.setdefault(array.base, name) != name or array.is_listed:
+                raise NoLoopError("an array that is in a list twice, or in two lists")
+            for other, held in self.env.items():
+                if isinstance(held, Strided) and held.base == array.base:
+                    self.env[other] = replace(held, is_listed=True)
         item = self.lists.room_for(name, array.dtype, array.sizes)
         made = Strided(item, array.dtype, item, array.sizes, dense_strides(array.sizes))
         self.lies_as(item, array)
@@ -50,8 +62,36 @@ class Appending(Statements):
     def _check_whole(self, array: Strided) -> None:
         """Hold that an array is one that the loop makes, and all of it."""
         is_made = array.base in self.held_by and array.base == array.pointer
-        if not is_made or array.strides != dense_strides(array.sizes):
+        if not is_made or self.prefix or array.strides != dense_strides(array.sizes):
             raise NoLoopError("a list of arrays that the loop does not make")
+
+    def of_caller(self, returned: Held) -> Held:
+        """What a call returns: arrays that nobody else holds are copies, those of names stay."""
+        owned = {getattr(held, "base", "") for held in self.env.values()}
+        new = [base for base in bases_of(returned) if base in self.temporary and base not in owned]
+        if isinstance(returned, Several) and len(set(new)) < len(new):
+            raise NoLoopError("an array of a function, returned as two")
+        return self.copied(returned) if new and isinstance(returned, Strided) else returned
+
+    def check_copies(self, left: set[str], written: set[str]) -> None:
+        """Hold that nobody writes to arrays, or gets both, one of which is a copy of the other."""
+        for name, source, copy in self.copies:
+            if {source, copy} & written or copy in self.in_lists:
+                raise NoLoopError(f"{name}, another name for an array that the loop makes")
+        bases = {name: getattr(self.env[name], "base", "") for name in left if name in self.env}
+        perhaps = {name: self._perhaps_one(base) for name, base in bases.items() if base}
+        for name, arrays in perhaps.items():
+            elsewhere = {*self.given, *self.in_lists} & (arrays - {bases[name]})
+            if elsewhere or any(arrays & perhaps[n] for n in perhaps if n != name):
+                raise NoLoopError(f"{name}, another name for an array that the loop makes")
+
+    def _perhaps_one(self, base: str) -> set[str]:
+        """The arrays that are one in Python: this one, what it was copied from, and so on."""
+        found, count = {base}, 0
+        while count < len(found):
+            count = len(found)
+            found |= {source for _, source, copy in self.copies if copy in found}
+        return found
 
     def linked(
         self, node: ast.For | ast.While, left: set[str], written: set[str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from types import FunctionType
 from typing import Any
@@ -26,15 +26,13 @@ from opweave.compiler.lines.values import (
     Unchanging,
 )
 from opweave.compiler.loops.appending import Appending
-from opweave.compiler.loops.functions import FUNCTIONS, METHODS
+from opweave.compiler.loops.functions import FUNCTIONS, METHODS, Keywords
 from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.joining import of_numpy, with_axes
 from opweave.compiler.loops.statements import DEEPEST
-from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS
+from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS, cross
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
-
-Keywords = Mapping[str, Held]
 
 
 class LoopCalls(Appending):
@@ -183,6 +181,10 @@ class LoopCalls(Appending):
         for held in (*args, *keywords.values()):
             if getattr(getattr(held, "dtype", None), "kind", "") == "c":
                 raise NoLoopError(f"{function.__name__} of complex numbers")
+            if function is cross and [
+                self.is_extent(s, 3) for s in getattr(held, "sizes", ())
+            ] != [True]:
+                raise NoLoopError("cross of other than two vectors of three numbers")
         return self._inlined(function, args, keywords)
 
     def _inlined(self, function: FunctionType, args: list[Held], keywords: Keywords) -> Held:
@@ -204,9 +206,7 @@ class LoopCalls(Appending):
         finally:
             self.env, self.prefix, self.around, self.resolve, self.locals = saved
             self.depth, self.text.line = self.depth - 1, line
-        if isinstance(returned, Strided) and returned.base in self.temporary:
-            return self.copied(returned)
-        return returned
+        return self.of_caller(returned)
 
     def _entered(self, name: str, held: Held, changes: bool) -> Held:
         """A parameter: numbers have variables of their own, arrays are those of the caller."""

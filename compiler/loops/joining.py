@@ -81,7 +81,7 @@ def joined(self: Statements, arrays: Sequence[Array], axis: int) -> Elements:
         pointer = f"{made.pointer} + {at.factor} * {made.strides[axis]}"
         self.store(replace(made, pointer=pointer, sizes=array.sizes), array)
         at = at.plus(array.sizes[axis])
-    self.lies_as(made.base, first)
+        self.lies_as(made.base, array)
     return self.copied(made)
 
 

@@ -171,6 +171,8 @@ class Lowering(Entering):
 
     def _array_left(self, name: str, array: Strided) -> Result:
         """An array that the loop has made, if it is all of it."""
+        if array.is_locked:
+            raise NoLoopError(f"{name}, which nobody may write to")
         if self.may_be_turned(array.base):
             raise NoLoopError(f"{name}, which NumPy may lay out in another order")
         if array.pointer != array.base or array.strides != dense_strides(array.sizes):
@@ -206,6 +208,14 @@ class Lowering(Entering):
             return size
         self.equal[name] = size.constant
         return Size.of(name)
+
+    def is_extent(self, size: Size, extent: int) -> bool:
+        extents = self.call.extents
+        if any(name not in extents for name, _ in size.terms) or value_of(size, extents) != extent:
+            return False
+        if size.terms:
+            self.equal[size.text] = extent
+        return True
 
     def is_positive(self, number: Number) -> bool:
         found = next((p for p in self.parameters if p.c_name == number.text), None)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.applied import reads_of
+from opweave.compiler.lines.applied import bounds_of, reads_of
 from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
@@ -24,7 +24,7 @@ from opweave.compiler.lines.values import (
 )
 from opweave.compiler.loops.joining import as_array, of_numpy
 from opweave.compiler.loops.statements import Statements
-from opweave.opcodes.dtypes import F32, F64, I64, DType
+from opweave.opcodes.dtypes import BOOL, F32, F64, I64, DType
 
 NONE = Unchanging(None)
 LONGEST_SORTED = 512
@@ -47,6 +47,7 @@ def _of_list(self: Statements, held: Held, dtype: Held = NONE) -> Held:
         raise NoLoopError("an array without dimensions")
     asked = getattr(dtype, "value", None)
     if asked is not None:
+        _check_fit(held, of_numpy(asked))
         return cast(self, found, dtype)
     return self.copied(found) if isinstance(found, Strided) else found
 
@@ -93,6 +94,17 @@ def _cumulative(name: str) -> Callable[..., Held]:
         return self.copied(made)
 
     return find
+
+
+def _check_fit(held: Held, dtype: DType) -> None:
+    """Hold that integers of a list are those of a dtype; NumPy raises for others."""
+    for item in held.items if isinstance(held, Several) else ():
+        _check_fit(item, dtype)
+        if not isinstance(item, Number) or dtype.kind not in "iu":
+            continue
+        _, low, high = bounds_of(dtype)
+        if not (item.is_integer or item.type is BOOL) or item.low < low or item.high > high:
+            raise NoLoopError(f"an array of {dtype} of numbers that may be none")
 
 
 def cast(self: Statements, array: Held, dtype: Held) -> Held:
@@ -164,7 +176,7 @@ def _full(self: Statements, sizes: tuple[Size, ...], value: float, dtype: DType)
 
 def _diagonal(self: Statements, array: Held) -> Held:
     """The diagonal of a matrix, which nobody can write to."""
-    return self.copied(_view_of_diagonal(self, array))
+    return replace(_view_of_diagonal(self, array), is_locked=True)
 
 
 def _fill_diagonal(self: Statements, array: Held, value: Held) -> Held:

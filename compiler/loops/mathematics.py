@@ -15,7 +15,7 @@ from opweave.compiler.lines.clibrary import ONE, TWO
 from opweave.compiler.lines.numbers import Numbers, literal
 from opweave.compiler.lines.values import Held, Number
 from opweave.compiler.loops.expressions import Expressions
-from opweave.opcodes.dtypes import DType
+from opweave.opcodes.dtypes import F32, F64, DType
 
 TRUTHS = {
     math.isnan: "{0} != {0}",
@@ -23,6 +23,8 @@ TRUTHS = {
     math.isfinite: "is_finite({0})",
 }
 ROUNDED = {math.floor: "floor", math.ceil: "ceil", math.trunc: "trunc", round: "rint"}
+# Of NumPy's numbers, those that have the method which Python asks for, or give all their bits.
+ROUNDED_OF_NUMPY = {math.trunc: (F64,), round: (F32, F64)}
 FACTORS = {math.degrees: 180.0 / math.pi, math.radians: math.pi / 180.0}
 
 
@@ -60,6 +62,9 @@ def _rounded(function: Any) -> Callable[..., Held]:
     def find(self: Expressions, x: Held) -> Held:
         if isinstance(x, Number) and x.type in (int, bool):
             return self.numbers.unary(ast.UAdd, x)
+        kind = getattr(x, "type", None)
+        if isinstance(kind, DType) and kind not in ROUNDED_OF_NUMPY.get(function, (kind,)):
+            raise NoLoopError(f"{function.__name__} of {kind}")
         real = _real(self.numbers, x, function.__name__)
         return self.numbers.truncated(Number(float, f"{ROUNDED[function]}({real.text})"))
 

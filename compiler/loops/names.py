@@ -70,6 +70,10 @@ class LoopNames(Expressions):
         """A number as the name of an extent that is equal, as in every call that is served."""
         raise NotImplementedError
 
+    def is_extent(self, size: Size, extent: int) -> bool:
+        """Whether a sum of extents is a number, as in every call that is served."""
+        raise NotImplementedError
+
     def is_positive(self, number: Number) -> bool:
         """Whether an integer that the call gives is positive, as in every call that is served."""
         raise NotImplementedError
@@ -80,6 +84,7 @@ class LoopNames(Expressions):
 
     def bind(self, name: str, held: Held) -> None:
         """Let a name hold something, in a variable of C where it is computed."""
+        is_locked = isinstance(held, Strided) and held.is_locked
         if isinstance(held, Strided) and held.base in self.temporary:
             owners = (getattr(other, "base", None) for other in self.env.values())
             held = held if held.base in owners else self.copied(held)
@@ -101,6 +106,10 @@ class LoopNames(Expressions):
             self.env[name] = held
         else:
             raise NoLoopError("a name for a tuple")
+        if is_locked:
+            bound = self.env[name]
+            assert isinstance(bound, Strided)
+            self.env[name] = replace(bound, is_locked=True)
 
     def variable(self, name: str, kind: str, c_type: str) -> str:
         """The variable of C that a name is, while it holds a value of a kind."""
@@ -204,16 +213,6 @@ class LoopNames(Expressions):
         else:
             raise NoLoopError(f"an assignment to {type(target).__name__}")
 
-    def check_copies(self, left: set[str], written: set[str]) -> None:
-        """Hold that nobody writes to arrays, or gets both, one of which is a copy of the other."""
-        for name, source, copy in self.copies:
-            is_left = name in left and (
-                source in self.given
-                or any(getattr(self.env[n], "base", "") == source for n in left)
-            )
-            if is_left or {source, copy} & written:
-                raise NoLoopError(f"{name}, another name for an array that the loop makes")
-
     def unpack(self, target: ast.expr, held: Held) -> None:
         """Assign what a loop gets in a turn; its parts are apart from each other."""
         if isinstance(held, Several) and isinstance(target, ast.Tuple | ast.List):
@@ -269,6 +268,8 @@ class LoopNames(Expressions):
         """Assign to the elements of a part of an array."""
         value = as_computed(held)
         whole = target.rest if isinstance(target, Picked) else target
+        if whole.is_locked:
+            raise NoLoopError("an assignment to what nobody may write to")
         self.check_kind(value, whole.dtype)
         self.written(whole)
         if isinstance(target, Picked):

@@ -130,7 +130,8 @@ class Rounds(LoopNames):
             name
             for end in ends
             for name, held in at_head.items()
-            if name in loop.changed and not (name in end and is_stable(held, end[name]))
+            if (name in loop.changed and not (name in end and is_stable(held, end[name])))
+            or (is_listed(end.get(name)) and not is_listed(held))
         }
         if unstable:
             raise self._changed(unstable, [at_head, *ends] if peeled else [])
@@ -196,7 +197,7 @@ class Rounds(LoopNames):
 
     def _met(self, held: Sequence[Held]) -> Held | None:
         """What a name holds that holds one of several things; None where that is no one type."""
-        first = held[0]
+        first = next(filter(is_listed, held), held[0])
         if all(other == first and is_same_number(first, other) for other in held):
             return first
         if all(same_kind(first, other) for other in held):
@@ -238,7 +239,12 @@ def is_stable(before: Held, after: Held) -> bool:
     """Whether what a name holds after a round may be what it holds before one."""
     if isinstance(before, Number) and before.maybe:
         return is_float(after) and not isinstance(after, Mixed)
-    return same_kind(before, after)
+    return same_kind(before, after) and is_listed(before) >= is_listed(after)
+
+
+def is_listed(held: Held | None) -> bool:
+    """Whether a list of Python may have an array."""
+    return isinstance(held, Strided) and held.is_listed
 
 
 def plain(held: Held) -> Held:

@@ -58,7 +58,8 @@ def _assign(self: Statements, node: ast.Assign) -> None:
     if isinstance(held, Elements) and any(map(self.has_effects, node.targets)):
         held = self.apart(held)
     if len(node.targets) > 1:
-        if isinstance(held, Elements) and any(isinstance(t, ast.Name) for t in node.targets):
+        is_new = isinstance(held, Elements) or getattr(held, "base", "") in self.temporary
+        if is_new and any(isinstance(t, ast.Name) for t in node.targets):
             raise NoLoopError("several names for one new array")
         held = self.pinned(held)
     for target in node.targets:

@@ -58,7 +58,9 @@ def diff(a: Any) -> Any:
     """Along the last axis of a vector or a matrix."""
     if a.ndim == 1:
         return a[1:] - a[:-1]
-    return a[:, 1:] - a[:, :-1]
+    if a.ndim == 2:
+        return a[:, 1:] - a[:, :-1]
+    raise AssertionError
 
 
 def trace(a: Any) -> Any:

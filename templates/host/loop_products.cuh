@@ -16,12 +16,16 @@ template <class T> struct LoopMatrix {
     int64 apart() const { return by_rows() ? line : next; }  // of a matrix: what BLAS calls lda
     // The same in a room, where BLAS takes no such strides; false where there is no memory.
     bool served_by(LoopRoom& room) {
-        if (is_served()) return true;
-        T* const copy = room.of<T>(rows * columns);
-        if (!copy) return false;
-        for (int64 i = 0; i < rows; ++i)
-            for (int64 j = 0; j < columns; ++j) copy[i * columns + j] = at[i * line + j * next];
-        *this = {copy, rows, columns, columns, 1};
+        if (!is_served()) {
+            T* const copy = room.of<T>(rows * columns);
+            if (!copy) return false;
+            for (int64 i = 0; i < rows; ++i)
+                for (int64 j = 0; j < columns; ++j) copy[i * columns + j] = at[i * line + j * next];
+            *this = {copy, rows, columns, columns, 1};
+        }
+        // along an axis of one element nobody steps: BLAS wants a step all the same
+        if (rows == 1) line = next == 1 ? columns : 1;
+        if (columns == 1) next = 1;
         return true;
     }
 };

@@ -71,8 +71,12 @@ struct LoopRoom {
         at = 0;
         return found;
     }
-    template <class T> T* of(int64 count) {
-        const int64 asked = (count > 0 ? count : 1) * (int64)sizeof(T);
+    template <class T, class... Sizes> T* of(Sizes... sizes) {  // so many elements; 0 where there is no such memory
+        const int64 all[] = {(int64)sizes...};
+        int64 asked = sizeof(T);
+        for (int64 size : all)
+            if (__builtin_mul_overflow(asked, size > 0 ? size : 0, &asked)) return 0;
+        if (asked < (int64)sizeof(T)) asked = sizeof(T);
         if (asked > bytes) {
             let_go();
             bytes = asked;
