@@ -101,9 +101,12 @@ class HostLoop:
             IndexError, ValueError, ZeroDivisionError, OverflowError: as the loop in Python.
         """
         made = self._words()
-        end = self._start(self._address, self._pack(values), made)
-        for each, at in self._places:
-            values[each.name].extend(_items(each, *made[at : at + each.words]))
+        given = self._pack(values)
+        try:
+            end = self._start(self._address, given, made)
+        finally:  # a signal's handler may have raised
+            for each, at in self._places:
+                values[each.name].extend(_items(each, *made[at : at + each.words]))
         if end != DONE:
             if end == NO_ROUND:
                 return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -251,3 +253,25 @@ def test_a_cross_product_is_of_three_numbers_in_every_call():
         args = row(extent), row(extent) + 1, np.zeros(3)
         assert is_same(called(crosses, args), called(rolled, args), exactly=False)
     assert rolled.ran
+
+
+def appends_until(x, found):
+    while x[0] < 2:
+        x[1] += 1.0
+        if x[1] < 10:
+            found.append(x[1])
+
+
+def test_a_list_has_what_was_appended_until_a_signal_came():
+    rolled = Rolled(appends_until)
+    rolled(np.array([3.0, 0.0]), [])
+    found = []
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            rolled(np.zeros(2), found)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert found == [*range(1, 10)]
