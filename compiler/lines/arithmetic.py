@@ -140,6 +140,13 @@ def settled(operand: Computed) -> Computed:
     return replace(operand, maybe="") if isinstance(operand, Number) else operand
 
 
+def as_numpys(held: Held) -> Held:
+    """A float of Python as one of NumPy."""
+    if isinstance(held, Number) and (held.type is float or held.maybe):
+        return Number(F64, held.text)
+    return held
+
+
 def as_computed(held: Held) -> Computed:
     """A number or an array; anything else has no arithmetic."""
     if isinstance(held, Number | Strided | Elements):

@@ -13,7 +13,7 @@ import numpy as np
 from opweave.compiler.captures.exits import plain_body
 from opweave.compiler.captures.source import NoLoopError, stored_in, tree_of
 from opweave.compiler.lines.applied import bounds_of
-from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.arithmetic import as_computed, as_numpys
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     Computed,
@@ -30,7 +30,7 @@ from opweave.compiler.loops.functions import FUNCTIONS, METHODS, Keywords
 from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.joining import of_numpy, with_axes
 from opweave.compiler.loops.statements import DEEPEST
-from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS, cross
+from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS, cross, searchsorted
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
 
@@ -185,6 +185,9 @@ class LoopCalls(Appending):
                 self.is_extent(s, 3) for s in getattr(held, "sizes", ())
             ] != [True]:
                 raise NoLoopError("cross of other than two vectors of three numbers")
+        if function is searchsorted:  # NumPy makes an array of the number
+            args = [as_numpys(arg) for arg in args]
+            keywords = {name: as_numpys(arg) for name, arg in keywords.items()}
         return self._inlined(function, args, keywords)
 
     def _inlined(self, function: FunctionType, args: list[Held], keywords: Keywords) -> Held:

@@ -227,6 +227,12 @@ def of_no_number(x, out):
         out += np.array([x[k] * np.nan, 1.0], dtype=np.int64)
 
 
+def places_of(x, v):
+    for _ in range(2):
+        found = np.searchsorted(x, v), np.searchsorted(x, v, side="right")
+    return found
+
+
 STACK = row(27).reshape(3, 3, 3)
 WITHIN_NUMPYS = {
     "differences_of_a_stack": (differences_of_a_stack, (STACK,)),
@@ -237,6 +243,7 @@ WITHIN_NUMPYS = {
     "rounded_i8": (rounded, (np.arange(4) + (1 << 60),)),
     "rounded_bool": (rounded, (np.arange(4) > 1,)),
     "of_a_short_type": (of_a_short_type, (np.zeros(2, np.int8),)),
+    "places_of_a_python_float": (places_of, (np.array([0.1, 0.1, 0.3], "f4"), 0.1)),
     "of_no_number": (of_no_number, (row(4), np.zeros(2, np.int64))),
 }
 
