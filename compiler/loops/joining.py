@@ -245,7 +245,7 @@ JOINING: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.hstack, _side_by_side(-1, 0, 1)),
     (np.column_stack, _side_by_side(1, 1, 1)),
     (np.append, _append),
-    (np.reshape, _reshaped),
+    (np.reshape, lambda self, a, shape: _reshaped(self, a, shape)),
     (np.ravel, _flat),
     (np.outer, _outer),
     (np.split, _split),
