@@ -328,7 +328,7 @@ def clustered(x, centres):
     for k in range(len(centres)):
         own = x[near == k]
         if len(own) > 0:
-            centres[k] = np.median(own)
+            centres[k] = np.percentile(own, 50)
     return near
 
 
