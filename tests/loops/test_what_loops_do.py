@@ -133,7 +133,7 @@ def prints(x):
 
 def sorts(x):
     for _ in range(3):
-        x[:] = np.sort(x)
+        x[:] = np.partition(x, 3)
 
 
 def appends(x):
