@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import reduce
+from types import FrameType
 from typing import Any
 
 # From a method that pickles a function to the pickler's.
@@ -29,11 +30,11 @@ def _by_cloudpickle() -> bool:
     """Whether cloudpickle asks: of ``__main__``, which others do not have, it takes functions as
     they are, and would take ours by a name that means nothing there.
     """
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     for _ in range(MOST_FRAMES):
         if frame is None or frame.f_globals.get("__name__", "").startswith("cloudpickle"):
             return frame is not None
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return False
 
 

@@ -100,7 +100,7 @@ def with_number(dtype: DType, number: Number, what: str) -> DType:
             f"{what}: {dtype} and {shown(number)}, a Python {kind.__name__}, are of kinds that "
             f"do not promote{at_line()}: cast the array by astype"
         )
-    if letter == "i" and not _least(dtype) <= number <= _most(dtype):  # type: ignore[operator]
+    if isinstance(number, int) and letter == "i" and not _least(dtype) <= number <= _most(dtype):
         raise OutOfRangeError(f"{what}: {dtype} cannot hold {shown(number)}{at_line()}")
     return dtype
 

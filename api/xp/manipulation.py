@@ -25,9 +25,10 @@ def broadcast_shapes(*given: tuple[int | None, ...]) -> tuple[int, ...]:
     Raises:
         ShapeError: they do not, or an extent is not known.
     """
-    if any(n is None for shape in given for n in shape):
+    known = [tuple(n for n in shape if n is not None) for shape in given]
+    if known != list(given):
         raise ShapeError("broadcast_shapes: expected extents that are known, found None")
-    return broadcast("broadcast_shapes", *given)  # type: ignore[arg-type]
+    return broadcast("broadcast_shapes", *known)
 
 
 def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:

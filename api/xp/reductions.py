@@ -109,8 +109,7 @@ def reduced(
     if dtype is not None:
         result = attrs["dtype"] = dtype_of(dtype, name)
     if row.is_place:
-        axes = axes if axis is not None else None  # type: ignore[assignment]
-        attrs["axis"] = axes[0] if axes else None
+        attrs["axis"] = axes[0] if axis is not None and axes else None
     else:
         attrs["axis"] = axes
     given = tuple(sorted({**attrs, "keepdims": bool(keepdims)}.items()))

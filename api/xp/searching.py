@@ -155,8 +155,7 @@ def _beside(x: Any, like: Any, what: str) -> Array:
     if type(x) in NUMBERS:
         dtype = with_number(like.dtype, x, what)
         return array_of(given(like.library.asarray(x, dtype=dtype)))
-    node_of(x, what)
-    return x  # type: ignore[no-any-return]
+    return array_of(node_of(x, what))
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:

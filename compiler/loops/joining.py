@@ -78,8 +78,8 @@ def joined(self: Statements, arrays: Sequence[Array], axis: int) -> Elements:
     made = self.view_in(self.room(), dtype, sizes)
     at = Size.of(0)
     for array in arrays:
-        pointer = f"{made.pointer} + {at.factor} * {made.strides[axis]}"
-        self.store(replace(made, pointer=pointer, sizes=array.sizes), array)
+        places = ["0"] * axis + [at.factor] + ["0"] * (made.rank - axis - 1)
+        self.store(replace(made, pointer=made.at(places), sizes=array.sizes), array)
         at = at.plus(array.sizes[axis])
         self.lies_as(made.base, array)
     return self.copied(made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from types import FunctionType, MappingProxyType, ModuleType
@@ -102,12 +103,18 @@ class Lowering(Entering):
             about=[f"the loop at line {node.lineno}: one core runs its rounds"],
             functions=list(self.functions),
             parameters=[(p.c_type, p.c_name) for p in self.parameters],
-            variables=[(c_type, name) for name, c_type in self.text.declared.items()],
+            variables=self._variables(results),
             guards=self._guards(),
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
             lists=[(a.c_type, a.c_name, at, [s.text for s in a.sizes]) for a, at in lists],
         )
+
+    def _variables(self, results: Sequence[Result]) -> list[tuple[str, str]]:
+        """Types and names of those that are used: others were of lines that were taken back."""
+        words = {word for result in results for word in result.words}
+        used = set(re.findall(r"\w+", "\n".join([*self.text.lines, *words])))
+        return [(t, name) for name, t in self.text.declared.items() if name in used]
 
     def _guards(self) -> list[str]:
         """What must not hold of a call, or else C leaves it at once."""

@@ -3,6 +3,8 @@
 They are the results of ``np.matmul``, however factors lie.
 """
 
+import re
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.cuda.products import WIDE_SUMS, calls_of
 from opweave.runtime.cuda.replays import DeviceReplay
 from opweave.runtime.host import blas
+from opweave.templates import TEMPLATES
 from tests.support.gpu_on_host import Executor, Stream
 
 pytestmark = pytest.mark.host
@@ -248,3 +251,14 @@ def test_what_the_library_cannot_do_is_an_error_of_ours(stream, monkeypatch):
     with pytest.raises(ow.errors.LaunchError, match="a product by CUDA's library"):
         on_gpu(between, SQUARE, SQUARE)([SQUARE, SQUARE], {})
     assert Executor.blas.mode == 1
+
+
+def test_c_and_python_have_one_code_for_each_routine():
+    text = (TEMPLATES / "host" / "products.h").read_text()
+    codes = dict(re.findall(r"PRODUCT_(\w+) = (\d+)", text))
+    kinds = codes.pop("KINDS")
+
+    assert {name: int(code) for name, code in codes.items()} == {
+        name: getattr(blas, name) for name in codes
+    }
+    assert int(kinds) == len(blas.ROUTINES) * len(blas.KINDS)
