@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import Arithmetic, as_computed
+from opweave.compiler.lines.served import Served, Sizes
 from opweave.compiler.lines.values import Array, Computed, Elements, Held, Number, Size
-from opweave.compiler.scheduling.vendors import BLAS_COLUMNS, BLAS_DEPTH, BLAS_FROM
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import C64, C128, F32, F64, DType
@@ -28,30 +27,14 @@ LIBRARY = "const ProductLibrary*"
 STEPS = 8
 
 
-class Sizes(NamedTuple):
-    """Of a product: a vector on the left is one row, on the right one column."""
-
-    rows: Size
-    depth: Size
-    columns: Size
-
-    @property
-    def steps(self) -> str:
-        """C text of the multiply-adds."""
-        return " * ".join(size.factor for size in self if not size.is_one) or "1"
-
-    @property
-    def by_library(self) -> str:
-        """C text: whether it goes to BLAS; ``is_for_blas`` of vendors.py says so of numbers."""
-        k, n = self.depth.factor, self.columns.factor
-        is_long = f"{self.steps} >= {BLAS_FROM}"
-        if self.columns.is_one:
-            return f"({is_long})"
-        return f"(({k} >= {BLAS_DEPTH} || {n} < {BLAS_COLUMNS}) && {is_long})"
-
-
 class Products(Arithmetic):
-    """Lowers ``@``."""
+    """Lowers ``@``.
+
+    Attributes:
+        served: what is known of the call that a loop is lowered for.
+    """
+
+    served: Served
 
     def product(self, a: Held, b: Held) -> Computed:
         """``a @ b``.
@@ -82,7 +65,7 @@ class Products(Arithmetic):
         sizes = Sizes(one, x.sizes[0], one)
         if dtype not in SUMMED:
             return self._of_integers(x, y, dtype)
-        by_library = self.by_library(sizes)
+        by_library = self.served.by_library(sizes)
         if by_library is False:
             return self._summed(x, y)
         found = self.text.variable(dtype.register, self.text.fresh("product"))
@@ -111,7 +94,7 @@ class Products(Arithmetic):
         one = Size.of(1)
         rows, columns = x.sizes[0] if x.rank == 2 else one, y.sizes[1] if y.rank == 2 else one
         sizes = Sizes(rows, x.sizes[-1], columns)
-        by_library = dtype in SUMMED and self.by_library(sizes)
+        by_library = dtype in SUMMED and self.served.by_library(sizes)
         if by_library:
             self._by_library(x, y, out, dtype)
             return
@@ -178,10 +161,6 @@ class Products(Arithmetic):
         found = self.apply("cast", operand, dtype=dtype.numpy_name)
         assert isinstance(found, Elements)
         return found
-
-    def by_library(self, sizes: Sizes) -> bool | None:
-        """Whether BLAS computes a product in every such call; None where that may change."""
-        raise NotImplementedError
 
     def library(self) -> str:
         """The parameter that has the routines."""

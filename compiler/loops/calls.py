@@ -182,7 +182,7 @@ class LoopCalls(Appending):
             if getattr(getattr(held, "dtype", None), "kind", "") == "c":
                 raise NoLoopError(f"{function.__name__} of complex numbers")
             if function is cross and [
-                self.is_extent(s, 3) for s in getattr(held, "sizes", ())
+                self.served.is_equal(s, 3) for s in getattr(held, "sizes", ())
             ] != [True]:
                 raise NoLoopError("cross of other than two vectors of three numbers")
         if function is searchsorted:  # NumPy makes an array of the number

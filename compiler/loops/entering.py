@@ -56,6 +56,8 @@ class Entering(LoopCalls):
             low, high = -LARGEST_GIVEN, LARGEST_GIVEN
         outside = None if changes or not isinstance(number, type) else ast.Name(name, ast.Load())
         size = Size.of(text) if number is int else None
+        if number is int and not changes:
+            self.served.integers[text] = value
         held = Number(number, text, size, low, high, None, outside)
         if not changes:
             return held

@@ -16,6 +16,7 @@ from opweave.compiler.lines.indexing import Indexing, Item, Slice
 from opweave.compiler.lines.lists import Lists
 from opweave.compiler.lines.numbers import Numbers, literal
 from opweave.compiler.lines.picking import Picked, Picking
+from opweave.compiler.lines.served import Served
 from opweave.compiler.lines.text import Text
 from opweave.compiler.lines.values import (
     Array,
@@ -44,9 +45,10 @@ class Expressions(Picking):
         self,
         resolve: Callable[[str], Any],
         outside: Callable[[ast.expr], Number],
-        require: Callable[[Size, int], bool],
+        extents: Mapping[str, int],
     ):
-        """``resolve`` finds what a global name holds, and notes that it was asked for."""
+        """``resolve`` finds what a global name holds, and notes that it was asked for; ``extents``
+        are those of the call, by names that arrays get as they come."""
         text = Text()
         super().__init__(text, Numbers(text, outside))
         self.env: dict[str, Held] = {}
@@ -54,7 +56,8 @@ class Expressions(Picking):
         self.prefix = ""  # of variables: those of a function that is called have one
         self.facts = SizeFacts()
         self.lists = Lists(text)
-        self.indexing = Indexing(text, self.numbers, self.facts, require)
+        self.served = Served(extents, self.facts)
+        self.indexing = Indexing(text, self.numbers, self.facts, self.served.is_least)
         self.resolve = resolve
 
     def are_apart(self, a: Strided, b: Strided) -> bool:

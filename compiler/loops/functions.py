@@ -52,7 +52,7 @@ def _range(self: Statements, *args: Held) -> Held:
         raise NoLoopError("a range of other things than numbers")
     start, stop = (literal(0), numbers[0]) if len(numbers) == 1 else numbers[:2]
     step = numbers[2].known if len(numbers) == 3 else 1
-    if step is None and self.is_positive(numbers[2]):
+    if step is None and self.served.is_positive(numbers[2]):
         return Counted(start, stop, 1, numbers[2].text)
     if type(step) is not int or not 0 < abs(step) < 1 << 31:
         raise NoLoopError("a range whose step changes")

@@ -186,11 +186,6 @@ def places_of(
         place += each.words
 
 
-def value_of(size: Size, extents: Mapping[str, int]) -> int:
-    """A sum of extents, in a call."""
-    return sum(f * extents[n] for n, f in size.terms) + size.constant
-
-
 def locals_of(function: FunctionType) -> frozenset[str]:
     """The names that a function has itself."""
     return frozenset((*function.__code__.co_varnames, *function.__code__.co_cellvars))

@@ -73,7 +73,7 @@ def joined(self: Statements, arrays: Sequence[Array], axis: int) -> Elements:
     rests = {(*a.sizes[:axis], *a.sizes[axis + 1 :]) for a in arrays}
     if len({a.rank for a in arrays}) > 1 or len(rests) > 1:
         raise NoLoopError("arrays of several shapes, to be joined")
-    size = self.known_extent(reduce(Size.plus, (array.sizes[axis] for array in arrays)))
+    size = self.served.named(reduce(Size.plus, (array.sizes[axis] for array in arrays)))
     sizes = (*first.sizes[:axis], size, *first.sizes[axis + 1 :])
     made = self.view_in(self.room(), dtype, sizes)
     at = Size.of(0)

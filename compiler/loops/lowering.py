@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
@@ -15,13 +14,11 @@ from opweave.compiler.captures.kinds import is_made_anew
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
 from opweave.compiler.lines.applied import dense_strides
-from opweave.compiler.lines.products import Sizes
 from opweave.compiler.lines.values import (
     AgainError,
     Held,
     Mixed,
     Number,
-    Size,
     Strided,
 )
 from opweave.compiler.loops.entering import Entering
@@ -37,9 +34,7 @@ from opweave.compiler.loops.given import (
     found_in,
     locals_of,
     places_of,
-    value_of,
 )
-from opweave.compiler.scheduling.vendors import BLAS_FROM, is_for_blas
 
 
 class Lowering(Entering):
@@ -54,15 +49,10 @@ class Lowering(Entering):
         """``known``: names of which an earlier lowering has found out, see ``AgainError``."""
         self.asked = OutsideNames()
         self.call, self.changed = LoopCall(values), set[str]()
-        super().__init__(self.resolver(function), self.outside, self._require)
+        super().__init__(self.resolver(function), self.outside, self.call.extents)
         self.known, self.locals = known, locals_of(function)
         self.parameters: list[Parameter] = []
-        self.required: dict[tuple[Size, int], None] = {}
         self.first: dict[str, Held] = {}
-        self.products: dict[Sizes, bool] = {}
-        self.small: dict[Sizes, None] = {}
-        self.positive: dict[str, None] = {}
-        self.equal: dict[str, int] = {}
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
 
@@ -118,11 +108,7 @@ class Lowering(Entering):
 
     def _guards(self) -> list[str]:
         """What must not hold of a call, or else C leaves it at once."""
-        found = [f"{size.text} < {least}" for size, least in self.required]
-        found += [f"{'!' * by}{sizes.by_library}" for sizes, by in self.products.items()]
-        found += [f"{name} != {extent}" for name, extent in self.equal.items()]
-        found += [f"{name} < 1" for name in self.positive]
-        found += [f"{sizes.steps} >= {BLAS_FROM}" for sizes in self.small]
+        found = list(self.served.guards)
         found += [f"!{p.c_name}" for p in self.parameters if p.part == "library"]
         written = [base for base in self.names if base in self.writes]
         for base in written:
@@ -189,56 +175,6 @@ class Lowering(Entering):
 
     def written(self, target: Strided) -> None:
         self.writes.add(target.base)
-
-    def by_library(self, sizes: Sizes) -> bool | None:
-        extents = self.call.extents
-        if any(name not in extents for size in sizes for name, _ in size.terms):
-            bounds = [self.facts.most(size, extents) for size in sizes]
-            known = [bound for bound in bounds if bound is not None]
-            most = Sizes(*known) if len(known) == len(bounds) else None
-            if most is None or prod(value_of(size, extents) for size in most) >= BLAS_FROM:
-                return None
-            self.small[most] = None
-            return False
-        rows, depth, columns = (value_of(size, extents) for size in sizes)
-        self.products[sizes] = is_for_blas(rows, depth, columns)
-        return self.products[sizes]
-
-    def is_long(self, size: Size, most: int) -> bool:
-        found = self.facts.most(size, self.call.extents)
-        return found is not None and value_of(found, self.call.extents) > most
-
-    def known_extent(self, size: Size) -> Size:
-        extents = self.call.extents
-        name = next((n for n, e in extents.items() if not size.terms and e == size.constant), "")
-        if not name or size.constant < 2:
-            return size
-        self.equal[name] = size.constant
-        return Size.of(name)
-
-    def is_extent(self, size: Size, extent: int) -> bool:
-        extents = self.call.extents
-        if any(name not in extents for name, _ in size.terms) or value_of(size, extents) != extent:
-            return False
-        if size.terms:
-            self.equal[size.text] = extent
-        return True
-
-    def is_positive(self, number: Number) -> bool:
-        found = next((p for p in self.parameters if p.c_name == number.text), None)
-        if found is None or found.part != "number" or self.call.values[found.name] < 1:
-            return False
-        self.positive[number.text] = None
-        return True
-
-    def _require(self, size: Size, least: int) -> bool:
-        """Ask that a sum of extents is at least a number; False where this call has less."""
-        if any(name not in self.call.extents for name, _ in size.terms):
-            return False
-        if value_of(size, self.call.extents) < least:
-            return False
-        self.required[size, least] = None
-        return True
 
     def resolver(self, function: FunctionType) -> Callable[[str], Any]:
         for name in OWN:

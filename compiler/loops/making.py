@@ -59,7 +59,7 @@ def _sort(self: Statements, a: Held) -> Held:
         raise NoLoopError("sort of other than vectors and rows")
     if found.dtype.round:
         raise NoLoopError(f"sort of {found.dtype}")
-    if self.is_long(found.sizes[-1], LONGEST_SORTED):
+    if self.served.is_long(found.sizes[-1], LONGEST_SORTED):
         raise NoLoopError("sort of long rows")
     made = self.apart(found)
     count, row = made.sizes[-1].text, made.pointer
@@ -166,7 +166,7 @@ def _extent(self: Statements, number: Held) -> Size:
         raise NoLoopError("a shape of other than integers")
     if number.low < 0:
         self.numbers.fault(f"{number.text} < 0", "LOOP_NEGATIVE")
-    return self.known_extent(self.indexing.size_of(number))
+    return self.served.named(self.indexing.size_of(number))
 
 
 def _full(self: Statements, sizes: tuple[Size, ...], value: float, dtype: DType) -> Elements:

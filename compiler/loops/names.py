@@ -57,26 +57,10 @@ class LoopNames(Expressions):
         """True for a sum of what the call gives."""
         return all(name in self.given for name, _ in size.terms)
 
-    def is_long(self, size: Size, most: int) -> bool:
-        """Whether an extent is larger than a number, in the call that the loop is lowered for."""
-        raise NotImplementedError
-
     def own(self, name: str) -> set[str]:
         """The variables of C that a name is."""
         own = self.prefix, name
         return {text for (*who, _), text in self.variables.items() if tuple(who) == own}
-
-    def known_extent(self, size: Size) -> Size:
-        """A number as the name of an extent that is equal, as in every call that is served."""
-        raise NotImplementedError
-
-    def is_extent(self, size: Size, extent: int) -> bool:
-        """Whether a sum of extents is a number, as in every call that is served."""
-        raise NotImplementedError
-
-    def is_positive(self, number: Number) -> bool:
-        """Whether an integer that the call gives is positive, as in every call that is served."""
-        raise NotImplementedError
 
     def is_known(self, what: str, name: str) -> bool:
         """Whether something is known of a name of the function that is being lowered."""

@@ -7,7 +7,7 @@ import pytest
 
 import opweave as ow
 from opweave._loops.rolled import Rolled
-from opweave.compiler.lines.products import Sizes
+from opweave.compiler.lines.served import Sizes
 from opweave.compiler.lines.values import Size
 from opweave.compiler.scheduling.vendors import is_for_blas
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
