@@ -215,9 +215,10 @@ def _replaced(
             lowered = _with_text(lowered, entry, number)
             paths[number] = str(entry.path)
         elif entry.function != function_hash(found.variant.graph):
-            now = next((m for k, m in zip(lowered.kernels, meanings, strict=True)
-                        if k.name == entry.kernel and m), None)  # fmt: skip
-            raise _drifted(entry, entry.meaning.operators, now.operators if now else ())
+            number = next((n for n, k in enumerate(lowered.kernels) if k.name == entry.kernel), -1)
+            now = meanings[number] if number >= 0 else None
+            lines = _places_of(lowered, number) if now else ()
+            raise _drifted(entry, entry.meaning.operators, now.operators if now else (), lines)
     return replace(lowered, ejected=tuple(paths))
 
 
@@ -230,10 +231,20 @@ def _with_text(lowered: Lowered, entry: EjectedKernel, number: int) -> Lowered:
         raise EjectedError(f"{shown(entry.path)}: {error}") from None
 
 
-def _drifted(entry: EjectedKernel, then: Sequence[str], now: Sequence[str]) -> EjectedError:
+def _places_of(lowered: Lowered, number: int) -> list[str]:
+    """The user's lines of a kernel's operators."""
+    graph, group = lowered.schedule.graph, lowered.schedule.groups[lowered.kernels[number].group]
+    return [str(graph.nodes[n].where) for n in group.nodes]
+
+
+def _drifted(
+    entry: EjectedKernel, then: Sequence[str], now: Sequence[str], lines: Sequence[str] = ()
+) -> EjectedError:
+    """``lines``: the user's, of those that are there now."""
     gone = next((line for line in then if line not in now), "its operators in another kernel")
     come = next((line for line in now if line not in then), "no kernel of that name")
+    where = next((f" ({at})" for line, at in zip(now, lines, strict=False) if line == come), "")
     return EjectedError(
         f"{shown(entry.path)}: the function has changed: the ejected kernel stands for "
-        f"`{gone}`, found `{come}`; {REMEDIES}"
+        f"`{gone}`, found `{come}`{where}; {REMEDIES}"
     )

@@ -188,6 +188,14 @@ def test_a_function_that_has_changed_is_refused_at_the_call(app, name, capsys):
         module.tonemap(X, 1.4)
 
 
+def test_what_has_changed_is_said_with_its_line(app):
+    eject(app)
+    changed(app, "(ONE + x)", "(ONE - x)")
+    line = app.read_text().splitlines().index("    return x / (ONE - x)") + 1
+    with pytest.raises(e.EjectedError, match=rf"found `.*subtract\(.*` \(app.py:{line}\)"):
+        loaded(app).tonemap(X, 1.4)
+
+
 def test_a_change_in_another_kernel_of_the_function_is_none_of_this_one(app, capsys):
     rows = ["--arg", "f64[64,100]"]
     assert eject(app, function="two", arguments=rows) == 0
