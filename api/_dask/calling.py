@@ -150,7 +150,7 @@ def traced(
             f"an element is there: {error}"
         ) from error
     if made.graph.written:
-        shown = made.graph.written[0].shown(made.graph.inputs)
+        shown = made.graph.written[0].shown(made.graph)
         raise UnsupportedError(
             f"{name}: it writes to {shown}, and dask arrays do not change: write to a copy, and "
             "return that"

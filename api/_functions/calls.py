@@ -15,14 +15,15 @@ import numpy as np
 from opweave._functions.arguments import Signature
 from opweave._functions.layout import Call
 from opweave._interchange.quick import GivingBack, Other, giving_back, viewed
-from opweave.compiler.captures.structure import Structure, packed
+from opweave.compiler.captures.structure import Changing, Structure, packed
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.tracing.results import CONSTANTS
+from opweave.opcodes.errors import BoundsError
 from opweave.runtime.calls.arrays import argument_key
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.targets import check_fitting, copied_into, into
-from opweave.runtime.calls.writes import written
+from opweave.runtime.calls.writes import Unwritten, written
 
 MOST_PREPARED = 1024
 # Prepared calls with the same arrays, which differ by what a guard asks of numbers.
@@ -83,18 +84,35 @@ class Ready(NamedTuple):
         return self.found.variant.serves({**self.found.extents, **numbers})
 
 
-class Writing(Ready):
-    """A prepared call that writes to its arguments, see ``runtime/calls/writes.py``."""
+class LeavingValues(Ready):
+    """A prepared call that leaves values in its arguments, and to ``out=`` copies the others."""
 
     __slots__ = ()
 
     def __call__(self, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         return self._packed(self.outputs(values), containers)
 
+    def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
+        """All outputs.
+
+        Raises:
+            Unwritten: a line raises; those before it leave what they leave.
+        """
+        try:
+            return super().outputs(values, count)
+        except (BoundsError, ArithmeticError, np.linalg.LinAlgError) as error:
+            raise Unwritten(str(error)) from None
+
     def into(self, out: Any, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
-        check_fitting(out, self.prepared, self.returned)
-        found = copied_into(out, self.outputs(values)[: self.returned])
+        check_fitting(out, self.prepared, self.returned - left_by(self.structure))
+        found = copied_to(out, self.outputs(values)[: self.returned], self.structure)
         return self._packed(found, containers)
+
+
+class Writing(LeavingValues):
+    """One that writes to arrays of its arguments, see ``runtime/calls/writes.py``."""
+
+    __slots__ = ()
 
     def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
         numbers = self.numbers(values) if self.names else {}
@@ -233,6 +251,17 @@ class Calls:
         """Forget them."""
         self._known.clear()
         self._left.clear()
+
+
+def copied_to(out: Any, outputs: list[Any], structure: Structure | None) -> list[Any]:
+    """Outputs, of which the arrays of the result are given, and copied to."""
+    shown = len(outputs) - left_by(structure)
+    return [*copied_into(out, outputs[:shown]), *outputs[shown:]]
+
+
+def left_by(structure: Structure | None) -> int:
+    """How many outputs are no part of the result: they are left in containers."""
+    return structure.left if isinstance(structure, Changing) else 0
 
 
 def packed_into(out: Any, result: Any) -> Any:

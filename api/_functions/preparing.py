@@ -10,10 +10,11 @@ from typing import Any
 
 from opweave._functions.arguments import Signature
 from opweave._functions.budget import TooLongError, check_rounds, check_short, too_long
-from opweave._functions.calls import Calls, Ready, Writing
+from opweave._functions.calls import Calls, LeavingValues, Ready, Writing
 from opweave._functions.layout import Call
 from opweave._functions.states import asked_for, tell, tell_of_errors
 from opweave._programs.ejected import file_named, place_of, whole_if_ejected, with_ejected
+from opweave.compiler.captures.structure import Changing
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.ir.pace import mean_seconds
 from opweave.compiler.pipeline.driver import Options
@@ -103,7 +104,8 @@ class Preparing:
             if variant.graph.written:
                 mark(error)
             raise
-        kind = Writing if variant.graph.written else Ready
+        leaves = isinstance(variant.trace.structure, Changing)
+        kind = Writing if variant.graph.written else LeavingValues if leaves else Ready
         return kind(
             prepared, found, call.array_places, call.scalar_places, variant.graph.scalars,
             variant.asks_numbers, variant.trace.structure,

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opweave._functions.calls import Ready
+from opweave._functions.calls import Ready, copied_to
 from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
 from opweave._functions.short import ByNumPy
@@ -24,7 +24,6 @@ from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.traced.made import is_cupy
 from opweave.configuration import config
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.calls.targets import copied_into
 from opweave.runtime.calls.writes import Unwritten
 
 # Kinds of errors that have alarms; underflow has none.
@@ -67,7 +66,8 @@ class Watched:
         if results is None:
             return self.fused.fallback.plainly(args, kwargs, out, ByNumPy(""))
         structure, leaves = results
-        return packed(structure, leaves if out is None else copied_into(out, leaves))
+        found = leaves if out is None else copied_to(out, leaves, structure)
+        return packed(structure, found, call.containers)
 
     def _results(self, call: Call) -> tuple[Any, list[Any]] | None:
         """Structure and leaves of what the function returns; None where NumPy is to compute it."""

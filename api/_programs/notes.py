@@ -1,4 +1,4 @@
-"""Notes of ``explain``: what a line does that its author may not have meant."""
+"""Notes of ``explain``: what a function does that its kernels do not show."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.structure import Changing
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Scalar, Value
@@ -20,8 +21,12 @@ def notes_of(trace: Trace) -> list[str]:
     """Lines where a NumPy number gives 16-bit floats its own, wider type (NEP 50).
 
     half * np.float32(2)    is float32, and half * 2.0 is float16
+
+    And what a call leaves in objects of its arguments.
     """
-    return list(dict.fromkeys(_widenings(trace.graph, trace.scalar_types)))
+    left = trace.structure.names if isinstance(trace.structure, Changing) else ()
+    anew = (f"{name} is set anew at each call" for name in left)
+    return list(dict.fromkeys([*_widenings(trace.graph, trace.scalar_types), *anew]))
 
 
 def _widenings(graph: FunctionGraph, kinds: Mapping[str, Any]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from opweave._saved.given import GivenArguments
 from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
-from opweave.compiler.captures.structure import packed
+from opweave.compiler.captures.structure import alone, packed
 from opweave.compiler.ir.reference import run_reference
 from opweave.compiler.pipeline.driver import Lowered, finish
 from opweave.compiler.pipeline.specialise import Specialised
@@ -137,7 +137,7 @@ class Program(Shown, by="_programs.pieces:program"):
 
     def _packed(self, outputs: list[Any], call: Arguments) -> Any:
         call.hold(outputs, self.variant.graph.written)
-        return packed(self.variant.trace.structure, outputs, call.containers)
+        return packed(alone(self.variant.trace.structure), outputs, call.containers)
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """A call's arguments by their places in the graph; copies of those that it writes to.

@@ -120,7 +120,7 @@ def output_names(graph: FunctionGraph) -> dict[int, str]:
 
     What an argument holds afterwards has its name, and no other output that lies in it has one.
     """
-    stored = {w.output: w.shown(graph.inputs).removesuffix("[...]") for w in graph.written}
+    stored = {w.output: w.shown(graph).removesuffix("[...]") for w in graph.written}
     held = {graph.inputs[w.place].value.id for w in graph.written}
     many = graph.returned > 1
 

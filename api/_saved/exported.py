@@ -145,7 +145,7 @@ class _Listing:
             value = self.graph.outputs[write.output]
             if write.part or write.by or not isinstance(value, Value) or value.id not in where:
                 raise SavedError(
-                    f"{self.name} writes to {write.shown(self.graph.inputs)}: a list of launches "
+                    f"{self.name} writes to {write.shown(self.graph)}: a list of launches "
                     "writes whole arguments that a kernel computes"
                 )
             source, target = where[value.id], self.places[write.place]

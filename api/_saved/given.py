@@ -10,7 +10,8 @@ from typing import Any
 from opweave._saved.plain import as_data, of_expr, of_structure
 from opweave.compiler.captures.places import Place
 from opweave.compiler.captures.structure import Structure, Tree
-from opweave.compiler.pipeline.specialise import Variant
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.pipeline.specialise import Variant, symbol_extents
 from opweave.compiler.tracing.arguments import ArrayType, Static
 from opweave.opcodes.errors import SavedError
 from opweave.runtime.calls.arrays import array_type
@@ -67,12 +68,21 @@ def signature_data(given: GivenArguments, variant: Variant) -> tuple[dict[str, A
     known = set(variant.trace.graph.scalars)
     static = variant.static.items()
     made["static"] = {name: as_data(value) for name, value in static if name in known}
+    extents = variant.extents(symbol_extents(list(given.types.values())))
     made["conditions"] = [
-        [of_expr(condition), as_data(value)]
+        [of_expr(_within(condition, extents)), as_data(value)]
         for condition, value in variant.graph.conditions
         if any(leaf.op == "argument" for leaf in condition.leaves())
     ]
     return made, outside
+
+
+def _within(expr: Expr, extents: Mapping[str, int]) -> Expr:
+    """An expression with the extents that a saved program has."""
+    if expr.op == "extent":
+        return literal(extents[expr.args[0]])
+    is_leaf = expr.op in ("literal", "argument")
+    return expr if is_leaf else Expr(expr.op, tuple(_within(arg, extents) for arg in expr.args))
 
 
 def _take_leaves(given: GivenArguments, variant: Variant, made: dict[str, Any]) -> list[Any]:

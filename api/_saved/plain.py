@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.captures.structure import Again, Constant, Leaf, Structure, Tree
+from opweave.compiler.captures.structure import Again, Changing, Constant, Leaf, Structure, Tree
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.parts import Index, Part, Span
 from opweave.opcodes import dtypes
@@ -114,6 +114,11 @@ def of_structure(structure: Structure | None, what: str, may_repeat: bool = Fals
         return {"leaf": structure.is_view}
     if isinstance(structure, Again) and may_repeat:
         return {"again": structure.number}
+    if isinstance(structure, Changing):
+        raise SavedError(
+            f"{what}: {structure.names[0]} is set anew at each call, which cannot be saved: "
+            "return the value instead"
+        )
     name = structure.type.__name__ if isinstance(structure, Tree) else "the same container twice"
     if not isinstance(structure, Tree) or CONTAINERS.get(_called(structure.type)) is None:
         raise SavedError(

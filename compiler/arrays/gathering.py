@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
-from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array
+from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.values import Extent
 from opweave.opcodes import OPERATORS
@@ -166,10 +166,36 @@ def place_of(tracer: TracerLike, number: int, axis: int, extent: Extent) -> Expr
     holds = [builder.require(condition) for condition in inside]  # each is part of the guard
     if not all(holds):
         found = builder.example(builder.find(extent))
-        raise BoundsError(
-            f"index {shown(number)} is out of bounds for axis {axis} of size {found}"
-        )
+        raise BoundsError(_outside(number, axis, found))
     return place
+
+
+def is_picked(item: Any) -> bool:
+    """True for an integer that may differ from call to call: it is no part of the guard."""
+    return is_traced_number(item) and (
+        type(item.example) is int or isinstance(item.example, np.integer)
+    )
+
+
+def picked(tracer: TracerLike, item: Any, axis: int, extent: Extent) -> Any:
+    """Such a number as a place along an axis; on which side it counts is part of the guard.
+
+    Raises:
+        BoundsError: the axis has no such place.
+    """
+    size, length = tracer.builder.extent_expr(extent), tracer.builder.example(extent)
+    number, zero = index(item.example), literal(0)
+    place, at = item.expr, number
+    if tracer.decide(Expr("lt", (place, zero)), number < 0):
+        place, at = Expr("add", (size, place)), length + number
+    above = tracer.decide(Expr("ge", (place, zero)), at >= 0)
+    if not (tracer.decide(Expr("lt", (place, size)), at < length) and above):
+        raise BoundsError(_outside(number, axis, length))
+    return tracer.computed(place, at)
+
+
+def _outside(number: int, axis: int, length: int) -> str:
+    return f"index {shown(number)} is out of bounds for axis {axis} of size {length}"
 
 
 def _unchecked(tracer: TracerLike, places: Any, extent: Extent) -> Any:

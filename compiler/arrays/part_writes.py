@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.gathering import indices_of, is_place
+from opweave.compiler.arrays.gathering import indices_of, is_picked, is_place
 from opweave.compiler.arrays.indexing import indexed
 from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.arrays.moving import Moved, moved
@@ -35,7 +35,7 @@ MOST_PARTS = 8
 
 @dataclass(frozen=True)
 class WriteOperand:
-    """A number, or a value that was assigned or indexed by.
+    """A number, an expression of one, or a value that was assigned or indexed by.
 
     Attributes:
         source: the argument that this is a view of, by identity, and how; of what it held then.
@@ -64,16 +64,30 @@ class PartWrite:
     by: str = ""
     after: int = -1
 
+    @property
+    def is_scattered(self) -> bool:
+        """Whether arrays of indices say where; a number does that of a part that is computed."""
+        return any(isinstance(index.value, Value) for index in self.indices)
+
 
 def part_write(target: TracedArrayLike, key: Any, value: Any) -> PartWrite | None:
     """A write that is about to be made; None where the whole argument had better be computed."""
-    tracer, part = target.tracer, part_of(key)
+    tracer, (items, numbers) = target.tracer, _numbered(key)
+    part = part_of(items)
     shape = tuple(map(tracer.builder.example, target.value.shape))
     if part is None or not (is_thin(part, shape) or _is_short(target, part)):
         return None
     if not is_traced_array(value) and not is_number(tracer.concrete(value)):
         return None
-    return PartWrite(id(target), part, _given(tracer, value), (), target.value)
+    return PartWrite(id(target), part, _given(tracer, value), numbers, target.value)
+
+
+def _numbered(key: Any) -> tuple[tuple[Any, ...], tuple[WriteOperand, ...]]:
+    """An index in which numbers that differ from call to call are outputs, and these."""
+    items = key if isinstance(key, tuple) else (key,)
+    numbers = [WriteOperand(item.expr) for item in items if is_picked(item)]
+    places = map(Index, range(len(numbers)))
+    return tuple(next(places) if is_picked(item) else item for item in items), tuple(numbers)
 
 
 def _is_short(target: TracedArrayLike, part: Part) -> bool:
@@ -156,7 +170,7 @@ def in_parts(
             if write.array == id(array) and write.after == base.id:
                 mine.append(number)
                 base = write.before
-        scattered = any(writes[number].indices for number in mine)
+        scattered = any(writes[number].is_scattered for number in mine)
         if mine and (scattered or (base.id == initial.id and len(mine) <= MOST_PARTS)):
             first[id(array)] = base
             kept |= set(mine)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from opweave.compiler.arrays.gathering import (
     coordinate,
     gathered,
     is_below,
+    is_picked,
     is_place,
+    picked,
     place_type,
 )
 from opweave.compiler.arrays.indexing import bounds, expanded
@@ -40,8 +42,16 @@ def agree(builder: GraphBuilder, shape: Shape, other: Shape) -> bool:
     )
 
 
-# Of a dimension of a part of an array: its place in the array, and its extent.
-Along = tuple[Any, Extent]
+class Along(NamedTuple):
+    """Of a dimension of a part of an array: its place in the array, and its extent.
+
+    Attributes:
+        axis: the array's axis, if the part has all of it.
+    """
+
+    place: Any
+    extent: Extent
+    axis: int | None = None
 
 
 def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
@@ -61,7 +71,7 @@ def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     axes = iter(range(target.ndim))
     for item in items:
         if item is None:
-            along.append((tracer.scalar(literal(0)), 1))
+            along.append(Along(tracer.scalar(literal(0)), 1))
             continue
         tests, place = _part_along(target, next(axes), item)
         inside += tests
@@ -69,7 +79,7 @@ def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     has_new = any(item is None for item in items)
     if not inside and not has_new and is_traced_array(value) and _is_alike(target, value):
         return as_stored(tracer, value, dtype).copy()
-    return _pasted(target, inside, _placed(tracer, value, along), dtype)
+    return _pasted(target, inside, _placed(target, value, along), dtype)
 
 
 def mask_of(array: Any, key: Any) -> tuple[Any, int] | None:
@@ -110,8 +120,12 @@ def _part_along(target: TracedArrayLike, axis: int, item: Any) -> tuple[list[Any
     """Of one axis: what holds inside of a part, and the part's dimension there, if it has one."""
     if is_place(item):
         _nonempty(target)
-        c, extent = _places_along(target, axis)
+        c, extent, _ = _places_along(target, axis)
         return [c == checked(target.tracer, item, extent)], []
+    if is_picked(item):
+        _nonempty(target)
+        c, extent, _ = _places_along(target, axis)
+        return [c == picked(target.tracer, item, axis, extent)], []
     found = bounds(target, item, axis)
     if found is None:
         return [], [_places_along(target, axis)]
@@ -123,7 +137,8 @@ def _places_along(target: TracedArrayLike, axis: int) -> Along:
     """The places along one axis of an array, and its extent."""
     tracer, shape = target.tracer, target.value.shape
     dtype = place_type(tracer, *shape)
-    return coordinate(tracer, shape[axis], target.ndim - 1 - axis, dtype), shape[axis]
+    place = coordinate(tracer, shape[axis], target.ndim - 1 - axis, dtype)
+    return Along(place, shape[axis], axis)
 
 
 def _steps_along(
@@ -131,20 +146,20 @@ def _steps_along(
 ) -> tuple[list[Any], Along]:
     """Likewise, of a part that begins somewhere, goes on in steps, and has a length."""
     tracer, (start, step, length) = target.tracer, part
-    c, _ = _places_along(target, axis)
+    c = _places_along(target, axis).place
     zero = c.dtype.type(0)
     i = c - tracer.scalar(start)
     if length == 1:
         is_number = start.op == "literal"
         test = c == c.dtype.type(start.args[0]) if is_number else i == zero
-        return [test], (tracer.scalar(literal(0)), 1)
+        return [test], Along(tracer.scalar(literal(0)), 1)
     if step == 1:
-        return [~is_below(i, 0) & is_below(i, tracer.extent(length))], (i, length)
+        return [~is_below(i, 0) & is_below(i, tracer.extent(length))], Along(i, length)
     # what is read between the steps is discarded, by the first test
     number = tracer.apply(OPERATORS["whole_quotient"], [i, c.dtype.type(step)])
     in_step = [number * c.dtype.type(step) == i] if step != -1 else []
     inside = ~is_below(number, 0) & is_below(number, tracer.extent(length))
-    return [*in_step, inside], (number, length)
+    return [*in_step, inside], Along(number, length)
 
 
 def replaced_along(
@@ -153,7 +168,7 @@ def replaced_along(
     """An array in which a part along one axis is replaced: its start, step and length."""
     inside, along = _steps_along(target, axis, part)
     rest = [along if d == axis else _places_along(target, d) for d in range(target.ndim)]
-    places = [place for place, _ in rest]
+    places = [place for place, *_ in rest]
     return _pasted(target, inside, gathered(value, places), target.value.dtype)
 
 
@@ -219,12 +234,13 @@ def as_stored(tracer: Any, value: Any, dtype: DType) -> Any:
         return number.astype(dtype.numpy)[()]
 
 
-def _placed(tracer: Any, value: Any, along: Sequence[tuple[Any, Extent]]) -> Any:
+def _placed(target: TracedArrayLike, value: Any, along: Sequence[Along]) -> Any:
     """An array that is assigned to a part, placed in an array as large as the target.
 
     Raises:
         ShapeError: it does not broadcast to the part.
     """
+    tracer = target.tracer
     if not is_traced_array(value):
         if getattr(value, "ndim", 0):
             value = tracer.wrapped(tracer.constant(value))
@@ -232,7 +248,7 @@ def _placed(tracer: Any, value: Any, along: Sequence[tuple[Any, Extent]]) -> Any
             raise UnsupportedError("assignment to elements: expected an array or a number")
         else:
             return value
-    builder, shape = tracer.builder, value.value.shape
+    shape = value.value.shape
     extra = len(shape) - len(along)
     if any(e != 1 for e in shape[: max(extra, 0)]):
         raise ShapeError(f"assignment to elements: an array of {len(shape)} dimensions")
@@ -241,14 +257,26 @@ def _placed(tracer: Any, value: Any, along: Sequence[tuple[Any, Extent]]) -> Any
         shape = shape[extra:]
     if all(e == 1 for e in shape):
         return tracer.hidden_view(value, ())
-    places: list[Any] = []
-    for own, (place, extent) in zip(shape, along[len(along) - len(shape) :], strict=True):
-        same = Expr("eq", (builder.extent_expr(own), builder.extent_expr(extent)))
-        if own == 1:
-            places.append(tracer.scalar(literal(0)))
-        elif builder.find(own) == builder.find(extent) or builder.require(same):
-            places.append(place)
-        else:
-            have, wanted = builder.example(own), builder.example(extent)
-            raise ShapeError(f"assignment to elements: {have} elements do not fit {wanted}")
-    return gathered(value, places)
+    behind = along[len(along) - len(shape) :]
+    for own, part in zip(shape, behind, strict=True):
+        _check_fits(tracer.builder, own, part.extent)
+    long = [(d, part.axis) for d, part in enumerate(behind) if shape[d] != 1]
+    whole = {axis: d for d, axis in long if axis is not None}
+    if len(whole) == len(long):  # of whole axes: it is broadcast, and no place is computed
+        axes = tuple(map(whole.get, range(min(whole), target.ndim)))
+        return tracer.hidden_view(value, axes)
+    first = tracer.scalar(literal(0))
+    return gathered(
+        value, [first if e == 1 else p.place for e, p in zip(shape, behind, strict=True)]
+    )
+
+
+def _check_fits(builder: GraphBuilder, own: Extent, wanted: Extent) -> None:
+    """
+    Raises:
+        ShapeError: an extent is neither 1 nor that of the part.
+    """
+    same = Expr("eq", (builder.extent_expr(own), builder.extent_expr(wanted)))
+    if own != 1 and builder.find(own) != builder.find(wanted) and not builder.require(same):
+        have, expected = builder.example(own), builder.example(wanted)
+        raise ShapeError(f"assignment to elements: {have} elements do not fit {expected}")

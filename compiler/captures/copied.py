@@ -6,13 +6,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from itertools import islice
 from types import CellType
-from typing import Any
+from typing import Any, NamedTuple
 
 from opweave.compiler.captures.owners import has_attributes
 from opweave.compiler.captures.places import Missing, are_same
 
 # What a variable is called among its contents.
 CONTENTS = ""
+
+
+class Left(NamedTuple):
+    """A value that a function has left in a container: its number, and the key there.
+
+    ``name`` says where, in the user's terms.
+    """
+
+    container: int
+    key: Any
+    value: Any
+    name: str
 
 
 class Copied:
@@ -77,6 +89,38 @@ def contents(container: Any) -> Any:
         except ValueError:  # an empty one
             return {}
     return dict(container) if isinstance(container, dict) else _attributes(container)
+
+
+def refill(container: Any, before: Any) -> None:
+    """Let a container hold what ``contents`` found in it, and nothing else."""
+    if isinstance(container, list):
+        container[:] = before
+    elif isinstance(container, dict) or has_attributes(container):
+        names = container if isinstance(container, dict) else vars(container)
+        names.clear()
+        names.update(before)
+    else:
+        for name, value in before.items():
+            object.__setattr__(container, name, value)
+
+
+def named(container: Any, key: Any) -> str:
+    """A place in a container, in the user's terms."""
+    kind = type(container)
+    name = getattr(kind, "__opweave_of__", kind).__name__
+    return f"{name}[{key!r}]" if isinstance(container, list | dict) else f"{name}.{key}"
+
+
+def set_anew(before: Any, after: Any) -> list[tuple[Any, Any]] | None:
+    """Keys and values that were set, where nothing else has changed; else None."""
+    if isinstance(before, list):
+        pairs = enumerate(zip(before, after, strict=False))
+        anew = [(n, new) for n, (old, new) in pairs if old is not new]
+        return anew if len(before) == len(after) else None
+    if list(after)[: len(before)] != list(before):
+        return None
+    anew = [(k, v) for k, v in after.items() if before.get(k, Missing) is not v]
+    return anew if all(type(key) in (str, int) for key, _ in anew) else None
 
 
 def differences(before: Mapping[Any, Any], now: Mapping[Any, Any]) -> list[tuple[Any, Any, Any]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from opweave.compiler.captures.containers import MAPPINGS, is_namespace
+from opweave.compiler.captures.owners import has_attributes
 from opweave.opcodes.cached import cached_property
 
 Path = str
@@ -109,7 +110,35 @@ class Leaf:
         return made[-1]
 
 
-Structure = Tree | Constant | Again | Leaf
+@dataclass(frozen=True)
+class Changing:
+    """What a function returns, and what it leaves in containers of its arguments.
+
+    Attributes:
+        tree: a pair of the result and a tuple of the values that are left.
+        places: for each value the number of its container, as ``Again`` has it, and the key, the
+            attribute's name or the index there.
+        names: the same in the user's terms, such as ``state.step``.
+    """
+
+    tree: Tree
+    places: tuple[tuple[int, Any], ...]
+    names: tuple[str, ...]
+
+    def built(self, leaves: Iterator[Any], made: list[Any]) -> Any:
+        """The result; the containers, the first of ``made``, get their values."""
+        result, values = self.tree.built(leaves, made)
+        for (number, key), value in zip(self.places, values, strict=False):
+            put(made[number], key, value)
+        return result
+
+    @cached_property
+    def left(self) -> int:
+        """How many leaves the values have, the last of those that are packed."""
+        return leaves_of(self.tree.children[1])
+
+
+Structure = Tree | Constant | Again | Leaf | Changing
 
 
 # The structure of None, of which there is one.
@@ -132,6 +161,28 @@ class Identity:
 def has_identity(tree: Tree) -> bool:
     """True for containers that ``is`` can tell apart; there is only one None and one ``()``."""
     return bool(tree.children) or not issubclass(tree.type, tuple | type(None))
+
+
+def leaves_of(structure: Structure | None) -> int:
+    """How many leaves a structure is packed of."""
+    if structure is None or isinstance(structure, Leaf):
+        return 1
+    return sum(map(leaves_of, structure.children)) if isinstance(structure, Tree) else 0
+
+
+def alone(structure: Structure | None) -> Structure | None:
+    """The same that changes nothing."""
+    return replace(structure, places=()) if isinstance(structure, Changing) else structure
+
+
+def put(container: Any, key: Any, value: Any) -> None:
+    """Leave a value in a list or dict, or an attribute in an object, as its class stores them."""
+    if isinstance(container, list | dict):
+        container[key] = value
+    elif has_attributes(container):
+        vars(container)[key] = value
+    else:
+        object.__setattr__(container, key, value)
 
 
 def packed(structure: Structure | None, outputs: list[Any], given: Sequence[Any] = ()) -> Any:

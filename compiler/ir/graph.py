@@ -18,7 +18,7 @@ never a float32 division in a kernel.  Everything here is frozen: a pass returns
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any, NamedTuple
@@ -154,9 +154,10 @@ class Written(NamedTuple):
     part: Part = ()
     by: str = ""
 
-    def shown(self, inputs: Sequence[Input]) -> str:
+    def shown(self, graph: FunctionGraph) -> str:
         """The part with the argument's name, or the call that stores it."""
-        name, part = inputs[self.place].name, shown(self.part)
+        outputs = [o if isinstance(o, Expr) else None for o in graph.outputs]
+        name, part = graph.inputs[self.place].name, shown(self.part, outputs)
         return f"np.{self.by}.at({name}, {part})" if self.by else f"{name}[{part}]"
 
 
@@ -205,7 +206,7 @@ class FunctionGraph:
         lines = [f"{self.name}({', '.join(f'{i.name}={i.value!r}' for i in self.inputs)})"]
         lines += [f"  {node!r}" for node in self.nodes]
         shown = [f"v{o.id}" if isinstance(o, Value) else repr(o) for o in self.outputs]
-        lines += [f"  {w.shown(self.inputs)} = {shown[w.output]}" for w in self.written]
+        lines += [f"  {w.shown(self)} = {shown[w.output]}" for w in self.written]
         returned = ", ".join(shown[: self.returned])
         return "\n".join([*lines, f"  return {returned}"])
 

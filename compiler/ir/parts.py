@@ -29,7 +29,7 @@ class Span(NamedTuple):
 
 
 class Index(NamedTuple):
-    """An array of indices, which is an output of the graph."""
+    """An array of indices, or a number, which is an output of the graph."""
 
     output: int
 
@@ -44,7 +44,7 @@ LEAST_SHARE = 3
 
 
 def part_of(key: Any) -> Part | None:
-    """The part that an index names; None if it has other items than numbers and slices."""
+    """The part that an index names; None if it has others than numbers, slices and outputs."""
     items: list[Item] = []
     for item in key if isinstance(key, tuple) else (key,):
         if isinstance(item, slice):
@@ -52,7 +52,7 @@ def part_of(key: Any) -> Part | None:
             if any(type(end) not in (int, type(None)) for end in span):
                 return None
             items.append(span)
-        elif type(item) is int or item is None or item is ...:
+        elif type(item) in (int, Index) or item is None or item is ...:
             items.append(item)
         else:
             return None
@@ -76,12 +76,13 @@ def is_thin(part: Part, shape: Sequence[int]) -> bool:
         shape: extents of the array at one call.
     """
     few = (
-        type(item) is int
+        type(item) in (int, Index)
         or (isinstance(item, Span) and item.most is not None and item.most <= MOST_INDICES)
         for item in part
     )
     whole = np.broadcast_to(np.False_, shape)
-    return any(few) and whole[key_of(part)].size * LEAST_SHARE <= whole.size
+    anywhere = [0] * len(part)  # as many elements are at each place
+    return any(few) and whole[key_of(part, anywhere)].size * LEAST_SHARE <= whole.size
 
 
 def bounded(part: Part, rank: int) -> Iterator[tuple[int, int]]:
@@ -100,18 +101,19 @@ def bounded(part: Part, rank: int) -> Iterator[tuple[int, int]]:
         axis += rank - named if item is ... else item is not None
 
 
-def shown(part: Part) -> str:
-    """A part as it stands between brackets.
+def shown(part: Part, outputs: Sequence[Any] = ()) -> str:
+    """A part as it stands between brackets, given the outputs that are numbers, else None.
 
     >>> shown((0, Span(1, -1, None), ...))
     '0, 1:-1, ...'
     """
-    return ", ".join(map(_item, part)) or "..."
+    return ", ".join(_item(item, outputs) for item in part) or "..."
 
 
-def _item(item: Item) -> str:
+def _item(item: Item, outputs: Sequence[Any]) -> str:
     if isinstance(item, Index):
-        return "indices"
+        number = outputs[item.output] if outputs else None
+        return "indices" if number is None else repr(number)
     if not isinstance(item, Span):
         return "..." if item is ... else str(item)
     ends = ["" if end is None else str(end) for end in item]

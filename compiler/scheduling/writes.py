@@ -58,16 +58,13 @@ def _held_back(graph: FunctionGraph) -> Iterator[str]:
         yield "an index may have no element"
     if any(node.is_library for node in graph.nodes):
         yield "a call of NumPy's library may raise"
-    numbers = [output for output in graph.outputs if not isinstance(output, Value)]
-    if any(number.op not in ("literal", "extent") for number in numbers):
-        yield "a number that is returned may be an error"
 
 
 def _write(schedule: Schedule, written: Written, held: str) -> Write:
     graph, groups = schedule.graph, schedule.groups
     output, place, part, _ = written
     if part:
-        return Write(output, place, written.shown(graph.inputs), "")
+        return Write(output, place, written.shown(graph), "")
     value, given = graph.outputs[output], graph.inputs[place]
     assert isinstance(value, Value)
     why, name = held, ""

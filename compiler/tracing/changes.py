@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from opweave.compiler.captures.copied import Copied
+from opweave.compiler.captures.copied import Copied, Left, contents, named, refill, set_anew
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.tracing.substitute import Substituted
 from opweave.opcodes.errors import ArgumentError
@@ -37,6 +37,8 @@ class Changes:
         both = [(copy, of) for copy, of in zip(containers, originals) if _can_change(copy)]  # noqa: B905
         self.scopes = substituted.pairs()
         self.pairs = [Copied(copy, of) for copy, of in both]
+        able = enumerate(() if self.pairs else containers)
+        self.copies = [(n, copy, contents(copy)) for n, copy in able if _can_change(copy)]
 
     def first(self) -> str | None:
         """The first change, named for a message; None where nothing was changed."""
@@ -49,6 +51,23 @@ class Changes:
             if lost or tree != other:
                 return f"changes {(lost or [name])[0]}"
         return None
+
+    def left_in(self, count: int) -> list[Left]:
+        """What was left in containers, each of which then holds what it held before.
+
+        Nothing, and nothing is put right, where a list has become longer or shorter, something
+        was taken away, a key is no plain one, or others than the first ``count`` have changed.
+        """
+        found: list[Left] = []
+        for number, copy, before in self.copies:
+            changed = set_anew(before, contents(copy))
+            if changed is None or (changed and number >= count):
+                return []
+            found += [Left(number, key, value, named(copy, key)) for key, value in changed]
+        for number, copy, before in self.copies:
+            if any(left.container == number for left in found):
+                refill(copy, before)
+        return found
 
     def originals(self) -> dict[int, Any]:
         """What copies were made from, by their identities."""

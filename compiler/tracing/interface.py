@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from opweave.compiler.captures.bytecode import asks_truth, catches, catches_index
@@ -21,6 +21,9 @@ class ChangesLike(Protocol):
 
     def first(self) -> str | None:
         """The first change that is found, in the user's terms."""
+
+    def left_in(self, count: int) -> Sequence[Any]:
+        """What was left in the first containers, each of which then holds what it held before."""
 
     def originals(self) -> dict[int, Any]:
         """What copies were made from, by the identities of the copies."""
@@ -104,6 +107,10 @@ class Sight:
     def changed(self, changes: ChangesLike, name: str) -> None:
         """The function is done; what it may have changed outside of itself, see ``changes.py``."""
         raise NotImplementedError
+
+    def failed(self, changes: ChangesLike, name: str) -> None:
+        """The same where it ends by an exception."""
+        self.changed(changes, name)
 
     def errors(self) -> Any:
         """NumPy's settings of floating-point errors while the function runs."""

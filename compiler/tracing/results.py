@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from enum import Enum
 from itertools import combinations
@@ -13,7 +13,8 @@ import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.captures.capture import classes_in
-from opweave.compiler.captures.structure import Structure
+from opweave.compiler.captures.copied import Left
+from opweave.compiler.captures.structure import Changing, Structure, Tree
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.expr import Expr, literal
@@ -29,6 +30,7 @@ from opweave.compiler.tracing.refusing import Refusing
 from opweave.compiler.tracing.written import ResultMemory
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import (
+    ArgumentError,
     TraceError,
     UnsupportedError,
 )
@@ -58,6 +60,38 @@ def result_of(
     if not marks:
         return leaves, structure
     return flatten(result, "the output", CONSTANTS, seen=seen, marks=marks)
+
+
+def containers_in(values: Mapping[Any, Any]) -> int:
+    """How many containers the arguments are made of; what is read from outside comes behind."""
+    seen: dict[int, Any] = {}
+    for name, value in values.items():
+        if isinstance(name, str):
+            flatten(value, name, seen=seen)
+    return len(seen)
+
+
+def leaves_of_result(
+    result: Any, left: Sequence[Left], containers: Sequence[Any] | None, call: Mapping[str, Any],
+    tracer: Tracer,
+) -> tuple[list[tuple[str, Any]], Structure | None]:  # fmt: skip
+    """The leaves of a result, and of what is left in containers, and their structure.
+
+    Without containers each leaf has a place.
+    """
+    if left:
+        pair = result, tuple(each.value for each in left)
+        leaves, tree = leaves_of_result(pair, (), containers, call, tracer)
+        assert isinstance(tree, Tree)
+        places = tuple((each.container, each.key) for each in left)
+        return leaves, Changing(tree, places, tuple(each.name for each in left))
+    given = tracer.inputs | tracer.borrowed
+    try:
+        if containers is None:
+            return flatten(result, "the output", CONSTANTS)
+        return result_of(result, containers, call.values(), given)
+    except ArgumentError as error:  # Python may return what no kernel's results are
+        raise TraceError(str(error)) from None
 
 
 def check_classes(structure: Structure | None, known: Set[type]) -> None:

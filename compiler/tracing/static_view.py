@@ -9,13 +9,14 @@ from __future__ import annotations
 import builtins
 import sys
 import types
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.captures.bytecode import asks_identity
 from opweave.compiler.captures.capture import KEEPING
+from opweave.compiler.captures.copied import Left
 from opweave.compiler.captures.owners import has_end, held, is_of_library, is_own_module
 from opweave.compiler.captures.places import Place
 from opweave.compiler.captures.purity import OURS, is_pure_in_c
@@ -83,6 +84,8 @@ class Traced(Sight):
     def __init__(self, tracer: Tracer):
         super().__init__(tracer)
         self.captured: Mapping[Place, Any] = {}
+        self.given = 0  # how many containers of arguments may be changed
+        self.left_in: Sequence[Left] = ()
 
     def unread(self, name: str, value: Any) -> Any:
         written = remedy(value)
@@ -94,7 +97,16 @@ class Traced(Sight):
         self.tracer.asks_identity |= self.tracer.asks_truth or asks_identity(code)
 
     def changed(self, changes: ChangesLike, name: str) -> None:
-        """Refuse changes, since a trace changes nothing.
+        """Take what was left in arguments for results, and refuse other changes.
+
+        Raises:
+            TraceError: the function has changed something else.
+        """
+        self.left_in = changes.left_in(self.given) if self.given else ()
+        self.failed(changes, name)
+
+    def failed(self, changes: ChangesLike, name: str) -> None:
+        """Refuse all changes: no exception of a compiled function leaves a value.
 
         Raises:
             TraceError: the function has changed something.

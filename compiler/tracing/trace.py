@@ -9,8 +9,6 @@ from typing import Any
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.captures.places import Place
-from opweave.compiler.captures.structure import Structure
-from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.builder import GraphBuilder, scalar_type
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Input
@@ -27,21 +25,20 @@ from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.leaving import Leaving
 from opweave.compiler.tracing.refusals import again, telling
 from opweave.compiler.tracing.results import (
-    CONSTANTS,
     _copies,
     _guard_divisors,
     _output,
     check_classes,
+    containers_in,
     finished,
+    leaves_of_result,
     resolved_name,
-    result_of,
 )
 from opweave.compiler.tracing.static_view import Traced, would_be_lost
 from opweave.compiler.tracing.substitute import Substituted
 from opweave.compiler.tracing.watch import Watch
 from opweave.compiler.tracing.written import ResultMemory, lending, stored
 from opweave.opcodes.errors import (
-    ArgumentError,
     OpweaveError,
     ShapeError,
     TraceError,
@@ -122,11 +119,14 @@ def _trace(
     containers: list[Any] = []
     values = dict(call if rebuilt is None else rebuilt(list(call.values()), containers))
     before = ShapeError.made
+    is_apart = repeated or hasattr(fn, "__opweave_apart__")  # each result has a place of its own
+    sight.given = 0 if is_apart else containers_in(values)
     result = _watched(fn, values, tracer, sight, containers)
     if ShapeError.made != before:  # the function has caught one
         _fix_extents(tracer, call.values())
-    is_apart = repeated or hasattr(fn, "__opweave_apart__")  # each result has a place of its own
-    leaves, structure = _leaves(result, None if is_apart else containers, call, tracer)
+    leaves, structure = leaves_of_result(
+        result, sight.left_in, None if is_apart else containers, call, tracer
+    )
     check_classes(structure, sight.classes())
     copies = _copies(tracer, [item for _, item in leaves])
     memory = ResultMemory(tracer)
@@ -140,19 +140,6 @@ def _trace(
     truths = frozenset(n for n, (_, item) in enumerate(leaves) if type(item) is Truth)
     graph = replace(made.graph, truths=truths, written=written)
     return replace(made, graph=graph, looked_up=sight.seen.looked_up)
-
-
-def _leaves(
-    result: Any, containers: Sequence[Any] | None, call: Mapping[str, Any], tracer: Tracer
-) -> tuple[list[tuple[str, Any]], Structure | None]:
-    """The leaves of a result and its structure; without containers each leaf has a place."""
-    given = tracer.inputs | tracer.borrowed
-    try:
-        if containers is None:
-            return flatten(result, "the output", CONSTANTS)
-        return result_of(result, containers, call.values(), given)
-    except ArgumentError as error:  # Python may return what no kernel's results are
-        raise TraceError(str(error)) from None
 
 
 def _fix_extents(tracer: Tracer, given: Iterable[Any]) -> None:
@@ -270,7 +257,7 @@ def run(
             with sight.errors(), leaving:
                 result = called(substituted.function, args, kwargs)
         except Exception:
-            sight.changed(changes, name)  # also before an exception, but for Ctrl-C
+            sight.failed(changes, name)  # but for Ctrl-C
             raise
         sight.changed(changes, name)
         return result

@@ -16,7 +16,7 @@ from typing import Any
 
 from opweave.compiler.arrays.moving import repeated
 from opweave.compiler.arrays.part_writes import WriteOperand, in_parts
-from opweave.compiler.ir.expr import literal
+from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import Input, Node, Output, Written
 from opweave.compiler.ir.parts import Index
 from opweave.compiler.ir.values import Value, Where
@@ -72,6 +72,8 @@ class ResultMemory:
             whole: arguments that kernels may write to, by identity: no view of them lasts.
         """
         tracer = self.tracer
+        if isinstance(given.value, Expr):
+            return given.value
         if not isinstance(given.value, Value):
             return literal(given.value)
         if given.source is not None and given.source[0] not in whole:

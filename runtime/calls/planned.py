@@ -71,8 +71,9 @@ class PlannedCall:
             self.single.start(own, numbers, self.executor.address)
             return [own[array] for array in plan.outputs]
         every = (*arrays, *self.constants, *plan.made(out), self.new_faults())
+        known = self.known(env)  # before a kernel writes anything, since one may be an error
         self.start(every, numbers)
-        found = self.results(every, env)
+        found = self.results(every, env, known)
         return self._apart(found) if self.shared else found
 
     def new_faults(self) -> Any:
@@ -86,14 +87,24 @@ class PlannedCall:
                 results[place] = results[place][...]
         return results
 
-    def results(self, every: Sequence[Any], env: Mapping[str, Any]) -> list[Any]:
-        """The outputs, given arguments, results and faults.
+    def known(self, env: Mapping[str, Any]) -> list[Any]:
+        """The outputs that are numbers, and follow from others."""
+        return [evaluate(each.number, env) for each in self.returned if each.number is not None]
+
+    def results(
+        self, every: Sequence[Any], env: Mapping[str, Any], known: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """The outputs, given arguments, results, faults and the outputs that are numbers.
 
         Raises:
             BoundsError: a kernel noted an index that has no element.
         """
         self.check(every[self.plan.faults], env)
-        return [self._result(each, every, env) for each in self.returned]
+        numbers = iter(self.known(env) if known is None else known)
+        return [
+            next(numbers) if each.number is not None else self._result(each, every)
+            for each in self.returned
+        ]
 
     def check(self, faults: Any, env: Mapping[str, Any]) -> None:
         """Raise what kernels noted.
@@ -104,9 +115,7 @@ class PlannedCall:
         if faults is not None and (word := self.executor.noted(faults)):
             raise fault(self.indexed, word, {**self.extents, **env})
 
-    def _result(self, made: Returned, every: Sequence[Any], env: Mapping[str, Any]) -> Any:
-        if made.number is not None:
-            return evaluate(made.number, env)
+    def _result(self, made: Returned, every: Sequence[Any]) -> Any:
         found = every[made.array] if made.view is None else made.view.of(every[made.array])
         if made.is_array:
             return found

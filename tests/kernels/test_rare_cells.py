@@ -9,7 +9,7 @@ from tests.support.data import applied, chunks, maps, values
 INT, UINT, FLOAT = (np.ones((300, 64), t) for t in (np.int32, np.uint32, np.float32))
 SQUARE, SQUARE_UINT = np.ones((128, 128), np.float32), np.ones((128, 128), np.uint32)
 BOOL, COMPLEX = np.ones((300, 64), bool), np.ones((300, 64), np.complex64)
-SMALL = np.ones((4, 4), np.int64)
+SMALL, LONG = np.ones((4, 4), np.int64), np.ones(1 << 20, np.int32)
 
 
 def in_rows(of):
@@ -48,6 +48,12 @@ CELLS = {
     ("maximum of f", "columns", "host"): (lambda x: np.maximum(x, 3).sum(axis=0), (FLOAT,)),
     ("maximum of i", "columns", "host"): (lambda x: np.maximum(x, 3).sum(axis=0), (INT,)),
     ("not_equal of i", "product", "host"): (lambda x: x @ x != 3, (SMALL,)),
+    ("add of i", "reduce", "sm_80"): (lambda x: (x + x).sum(), (LONG,)),
+    ("greater of i", "row", "sm_80"): (in_rows(lambda x: x > 3), (INT,)),
+    ("invert of b", "row", "sm_80"): (in_rows(np.invert), (BOOL,)),
+    ("not_equal of i", "row", "sm_80"): (in_rows(lambda x: x != 3), (INT,)),
+    ("prod of i", "reduce", "sm_80"): (np.prod, (LONG,)),
+    ("sum of i", "reduce", "sm_80"): (np.sum, (LONG,)),
     ("sinh of f", "row", "host"): (in_rows(np.sinh), (FLOAT,)),
     ("square of c", "row", "host"): (in_rows(np.square), (COMPLEX,)),
     ("cast", "tile", "sm_80"): (lambda x, y: x.T.astype(np.float64) + y, (SQUARE, SQUARE)),

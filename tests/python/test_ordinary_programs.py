@@ -168,10 +168,11 @@ def test_objects_with_an_equality_of_their_own_are_found_by_identity():
 def test_why_a_function_runs_by_numpy_is_told_once_though_its_changes_differ():
     class Kept:
         def __init__(self):
-            self.last = None
+            self.last, self.all = None, []
 
         def update(self, x):
             self.last = x.copy() if self.last is None else self.last * 2
+            self.all.append(self.last)
             return self.last
 
     def updated(kept, x):
