@@ -7,10 +7,11 @@ from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
-from opweave._functions.apart import Apart, is_plain_leaf, is_searched
+from opweave._functions.apart import LEAVES, Apart, is_plain_leaf, is_searched
 from opweave._functions.kept import Kept, structure_of
 from opweave._functions.layout import Call, Layout, _distinct, first_places
 from opweave._functions.parameters import Parameters
+from opweave.compiler.captures.alike import taken_alike
 from opweave.compiler.captures.binding import function_behind
 from opweave.compiler.captures.bytecode import asks_identity, names_in
 from opweave.compiler.captures.capture import (
@@ -71,6 +72,7 @@ class Signature(Parameters):
     def _forget_kept(self) -> None:
         self.kept: Kept | None = None  # of plain arguments
         self._kept: dict[Any, Kept] = {}  # by the structure of arguments
+        self._newest: Kept | None = None  # of these, of arguments that are taken apart
 
     def note_looked_up(self, names: Sequence[tuple[Any, str, bool]]) -> None:
         """Names that the function has looked up while it was traced."""
@@ -93,6 +95,12 @@ class Signature(Parameters):
             if self._are_plain(values):
                 flat = [*values, *kept.values]
                 return Call(kept.layout.asked(flat), flat)
+        if (kept := self._newest) is not None and kept.hold():
+            values = self.in_order(args, kwargs)
+            trees = kept.layout.trees[: len(values)]
+            if (found := taken_alike(trees, values, LEAVES)) is not None:
+                flat = [*found[0], *kept.values]
+                return Call(kept.layout.asked(flat), flat, found[1])
         own = self._renewed()
         values = self.in_order(args, kwargs)
         if own.now.found.places or self.asks_identity:
@@ -163,6 +171,7 @@ class Signature(Parameters):
         kept = self._kept.get(key)
         if kept is not None and kept.added(apart):
             flat = [value for _, value in apart.leaves]
+            self._newest = kept if kept.is_steady and not any(self.static) else None
             return Call(kept.layout.asked(flat), flat, list(apart.seen.values()))
         kept, call = self._searched(apart if kept is None else self._arguments(values))
         if kept.is_steady and self._are_plain(values):
