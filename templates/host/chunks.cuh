@@ -47,12 +47,33 @@ template <int N> OW_INLINE void spill(float16* p, const float (&r)[N]) {
     for (int l = N / 8 * 8; l < N; ++l) store(p + l, r[l]);
 }
 #endif
+// Numbers that the processor loads and stores under a mask, if they have so many bytes: what a loop
+// reads at once has been written at once then.  A copy of some bytes is read while it is written.
+#ifdef __AVX512BW__
+enum { OW_LEAST_MASKED = 1 };
+#elif defined(__AVX512F__)
+enum { OW_LEAST_MASKED = 4 };
+#else
+enum { OW_LEAST_MASKED = 99 };  // none
+#endif
+template <class S> inline constexpr bool OW_HAS_MASKS = !__is_class(S) && sizeof(S) >= OW_LEAST_MASKED;
 // The first elements of a chunk, and behind them the last number once more, which is as ordinary.  It
 // is called, so that what whole chunks pass through is short.
 template <int N, class S> __attribute__((noinline)) void load_part(S (&kept)[N], const S* p, long long inside) {
     const S last = inside > 0 ? p[inside - 1] : S();
-    for (int l = 0; l < N; ++l) kept[l] = last;
-    if (inside > 0) OW_COPY(kept, p, inside * sizeof(S));
+    if constexpr (OW_HAS_MASKS<S>) {
+        const int end = inside > 0 ? (int)inside : 0;
+        for (int l = 0; l < N; ++l) kept[l] = l < end ? p[l] : last;
+    } else {
+        for (int l = 0; l < N; ++l) kept[l] = last;
+        if (inside > 0) OW_COPY(kept, p, inside * sizeof(S));
+    }
+}
+template <int N, class S> __attribute__((noinline)) void store_part(S* p, const S (&kept)[N], long long inside) {
+    if constexpr (OW_HAS_MASKS<S>) {
+        const int end = inside > 0 ? (int)inside : 0;
+        for (int l = 0; l < N; ++l) if (l < end) p[l] = kept[l];
+    } else if (inside > 0) OW_COPY(p, kept, inside * sizeof(S));
 }
 template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside) {
@@ -98,7 +119,7 @@ template <int N, class R, class S>
 OW_INLINE void store_chunk(S* p, const R (&r)[N], long long inside) {
     S kept[N];
     spill(inside < N ? kept : p, r);
-    if (inside < N && inside > 0) OW_COPY(p, kept, inside * sizeof(S));
+    if (inside < N) store_part(p, kept, inside);
 }
 // Where N elements lie in a table, and whether they lie there one behind the other.
 template <int N, class I> struct Places { I at[N]; bool run; };

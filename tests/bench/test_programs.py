@@ -10,8 +10,6 @@ from bench.experiments.in_place.table import PROGRAMS
 from bench.experiments.rolled.table import PROGRAMS as ROLLED
 
 programs = load("programs")
-# What has no kernels for some of its lines yet.
-IN_PARTS = ("ring_mean",)
 
 
 @pytest.mark.host
@@ -20,7 +18,7 @@ def test_a_program_does_what_it_does_in_numpy(name):
     program = programs.PROGRAMS[name]
     args = program.arguments(program.tiny, np.random.default_rng(1))
     expected, own = State(args), State(args)
-    fused = ow.fuse(program.function, fullgraph=name in PROGRAMS and name not in IN_PARTS)
+    fused = ow.fuse(program.function, fullgraph=name in PROGRAMS)
 
     for _ in range(2):  # the second call is a known one
         expected.restore()
@@ -33,15 +31,6 @@ def test_a_program_does_what_it_does_in_numpy(name):
 def test_there_are_thirty_programs_of_loops():
     assert len(ROLLED) == 30
     assert ROLLED.keys().isdisjoint(PROGRAMS)
-
-
-@pytest.mark.host
-@pytest.mark.parametrize("name", IN_PARTS)
-def test_a_program_that_is_not_whole_is_named(name):
-    program = PROGRAMS[name]
-    args = program.arguments(program.tiny, np.random.default_rng(1))
-
-    assert ow.fuse(program.function).explain(*args).breaks
 
 
 def test_there_are_thirty_programs_and_each_writes_to_an_argument():
