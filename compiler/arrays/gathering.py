@@ -188,8 +188,10 @@ def picked(tracer: TracerLike, item: Any, axis: int, extent: Extent) -> Any:
     place, at = item.expr, number
     if tracer.decide(Expr("lt", (place, zero)), number < 0):
         place, at = Expr("add", (size, place)), length + number
-    above = tracer.decide(Expr("ge", (place, zero)), at >= 0)
-    if not (tracer.decide(Expr("lt", (place, size)), at < length) and above):
+        inside = tracer.decide(Expr("ge", (place, zero)), at >= 0)
+    else:
+        inside = tracer.decide(Expr("lt", (place, size)), at < length)
+    if not inside:
         raise BoundsError(_outside(number, axis, length))
     return tracer.computed(place, at)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opweave.compiler.captures.containers import is_object
+from opweave.compiler.captures.owners import has_attributes
 from opweave.compiler.captures.structure import NOTHING, Structure, Tree, has_identity
 
 # Containers of these very types, and objects of the user's classes, are taken apart here.
@@ -56,10 +57,13 @@ def _items(tree: Tree, value: Any) -> Sequence[Any] | None:
     if tree.type in SEQUENCES:
         items = tuple(value)  # another thread may change a list
         return items if len(items) == len(tree.children) else None
-    if tree.type is not dict and (dataclasses.is_dataclass(value) or not is_object(value)):
+    is_declared = dataclasses.is_dataclass(value)
+    if tree.type is not dict and not (is_object(value) or (is_declared and has_attributes(value))):
         return None
     held = (value if tree.type is dict else vars(value)).copy()
-    return list(held.values()) if _same_keys(tree.keys, held) else None
+    if not _same_keys(tree.keys, held):
+        return None
+    return [getattr(value, name) for name in held] if is_declared else list(held.values())
 
 
 def _same_keys(keys: Sequence[Any], held: dict[Any, Any]) -> bool:

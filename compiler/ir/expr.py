@@ -43,6 +43,14 @@ class Expr:
         """Operations and leaves, written out: what is used twice counts twice."""
         return 1 + sum(arg.size for arg in self.args if isinstance(arg, Expr))
 
+    @cached_property
+    def of(self) -> Callable[[Mapping[str, Any]], Any]:
+        """The function of arguments and extents by name; see ``evaluate``."""
+        return _function(self)
+
+    def __reduce__(self) -> Any:
+        return Expr, (self.op, self.args)
+
     def leaves(self) -> Iterator[Expr]:
         if self.op in ("literal", "argument", "extent"):
             yield self
@@ -132,8 +140,21 @@ def scalar_function(name: str) -> Callable[..., Any]:
 
 def evaluate(expr: Expr, env: Mapping[str, Any]) -> Any:
     """Compute an expression on the host; ``env`` maps argument and extent names to values."""
+    return expr.of(env)
+
+
+def _function(expr: Expr) -> Callable[[Mapping[str, Any]], Any]:
+    """An expression as functions of functions: a guard is asked at each call."""
     if expr.op == "literal":
-        return expr.args[0]
+        number = expr.args[0]
+        return lambda env: number
     if expr.op in ("argument", "extent"):
-        return env[expr.args[0]]
-    return scalar_function(expr.op)(*(evaluate(arg, env) for arg in expr.args))
+        return operator.itemgetter(expr.args[0])
+    apply, parts = scalar_function(expr.op), [arg.of for arg in expr.args]
+    if len(parts) != 2:
+        return lambda env: apply(*[part(env) for part in parts])
+    first, second = parts
+    if expr.args[1].op == "literal":
+        number = expr.args[1].args[0]
+        return lambda env: apply(first(env), number)
+    return lambda env: apply(first(env), second(env))

@@ -38,7 +38,7 @@ def layer():
 LIKE = {
     "an array": (X, Y), "a list": ([X, 1], [Y, 2]), "a dict": ({"a": X, "b": 1.0}, {"a": Y, "b": 2.0}),
     "nothing": (None, None), "an empty list": ([], []), "an empty tuple": ((), ()),
-    "an object": (layer(), layer()), "objects in a list": ([layer(), (X,)], [layer(), (Y,)]),
+    "an object": (layer(), layer()), "a dataclass": (Data(X), Data(Y, 3)), "objects in a list": ([layer(), (X,)], [layer(), (Y,)]),
 }  # fmt: skip
 SHARED = [X]
 UNLIKE = {
@@ -53,7 +53,7 @@ UNLIKE = {
     "a list within for an array": ([X], [[X]]),
 }  # fmt: skip
 LEFT_TO_THE_OTHER = {
-    "a dataclass": Data(X), "a namespace": SimpleNamespace(x=X), "a named tuple": Pair(X, 1),
+    "a namespace": SimpleNamespace(x=X), "a named tuple": Pair(X, 1),
     "the same twice": [SHARED, SHARED],
 }  # fmt: skip
 
