@@ -177,8 +177,11 @@ def is_picked(item: Any) -> bool:
     )
 
 
-def picked(tracer: TracerLike, item: Any, axis: int, extent: Extent) -> Any:
+def picked(tracer: TracerLike, item: Any, axis: int, extent: Extent) -> tuple[Expr, int]:
     """Such a number as a place along an axis; on which side it counts is part of the guard.
+
+    Returns:
+        The place, and which one it is in this call.
 
     Raises:
         BoundsError: the axis has no such place.
@@ -193,7 +196,7 @@ def picked(tracer: TracerLike, item: Any, axis: int, extent: Extent) -> Any:
         inside = tracer.decide(Expr("lt", (place, size)), at < length)
     if not inside:
         raise BoundsError(_outside(number, axis, length))
-    return tracer.computed(place, at)
+    return place, at
 
 
 def _outside(number: int, axis: int, length: int) -> str:

@@ -125,7 +125,9 @@ def _part_along(target: TracedArrayLike, axis: int, item: Any) -> tuple[list[Any
     if is_picked(item):
         _nonempty(target)
         c, extent, _ = _places_along(target, axis)
-        return [c == picked(target.tracer, item, axis, extent)], []
+        place, at = picked(target.tracer, item, axis, extent)
+        typed = Expr(f"np.{c.dtype.name}", (place,))  # of the places' own type
+        return [c == target.tracer.computed(typed, c.dtype.type(at))], []
     found = bounds(target, item, axis)
     if found is None:
         return [], [_places_along(target, axis)]
