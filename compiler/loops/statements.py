@@ -54,6 +54,11 @@ def said(node: ast.stmt) -> str:
 
 
 def _assign(self: Statements, node: ast.Assign) -> None:
+    if isinstance(node.value, ast.IfExp) and all(
+        isinstance(target, ast.Subscript) for target in node.targets
+    ):
+        _if(self, _apart(node, node.value))
+        return
     held = self.value(node.value)
     if isinstance(held, Elements) and any(map(self.has_effects, node.targets)):
         held = self.apart(held)
@@ -64,6 +69,13 @@ def _assign(self: Statements, node: ast.Assign) -> None:
         held = self.pinned(held)
     for target in node.targets:
         self.assign(target, held)
+
+
+def _apart(node: ast.Assign, choice: ast.IfExp) -> ast.If:
+    """``x[i] = a if c else b`` as two statements: an element has one type, whatever is stored."""
+    ways = (ast.Assign(node.targets, value) for value in (choice.body, choice.orelse))
+    body, orelse = ([ast.copy_location(way, node)] for way in ways)
+    return ast.copy_location(ast.If(choice.test, body, orelse), node)
 
 
 def _augmented(self: Statements, node: ast.AugAssign) -> None:

@@ -128,6 +128,14 @@ def any_and_all(x, found):
     return found, (x > 0.5).any(axis=0)
 
 
+def strength(x, n, found):
+    up = 0.0
+    for i in range(len(x)):
+        up = (up * (n - 1) + x[i]) / n
+        found[i] = found[-1 - i] = 100 - 100 / (1 + up) if up > 0.4 else 1
+    return up
+
+
 def first_above(x, limit):
     for i in range(len(x)):
         if x[i] > limit:
@@ -479,6 +487,8 @@ PROGRAMS = {
     "settles": (settles, (words(9, 1), words(9, 2))),
     "settles_at_once": (settles, (np.zeros(4), np.ones(4))),
     "pendulum": (pendulum, (0.5, 0.0, 0.01, 40)),
+    "strength": (strength, (row(9), 3, np.zeros(9))),
+    "strength_f4": (strength, (row(9), 3, np.zeros(9, "f4"))),
     "any_and_all": (any_and_all, (row(12).reshape(4, 3), np.zeros(4))),
 }  # fmt: skip
 # Sums meet in another order than NumPy's, and so do the parts of a complex square.
