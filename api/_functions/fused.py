@@ -64,7 +64,7 @@ class Fused(LikeGiven):
         self._calls = self.prepared_calls = self._preparing.calls
         self._parts = Parts(fn, options, self._preparing.where)
         self.fallback = Fallback(self.given, self._preparing, self._parts)
-        self.fallback.whole = self._slowly
+        self.fallback.whole, self.fallback.fuse = self._slowly, type(self)
         self._watched = Watched(self)
         self.owned()
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-from opweave._loops.sites import Site
 from opweave._loops.stretches import EXTENTS, RETURNED, Lines, Stretch
 
 
@@ -36,6 +35,13 @@ def asking_loop(
         ast.copy_location(each, node)
         ast.fix_missing_locations(each)
     return found
+
+
+def asking_function(site: str, function: ast.expr) -> ast.expr:
+    """``site.of(function)``."""
+    asked = ast.Attribute(ast.Constant(site), "of", ast.Load())
+    call = ast.copy_location(ast.Call(asked, [function], []), function)
+    return ast.fix_missing_locations(call)
 
 
 def asking_lines(sites: Sequence[tuple[Stretch, str] | None], lines: Lines) -> list[ast.stmt]:
@@ -100,7 +106,7 @@ class _Renamed(ast.NodeTransformer):
         return node
 
 
-def with_sites(code: CodeType, sites: Sequence[Site | Stretch]) -> CodeType:
+def with_sites(code: CodeType, sites: Sequence[Any]) -> CodeType:
     """The code with the sites where their texts stand."""
     by_text: dict[Any, Any] = {constant_of(n): s for n, s in enumerate(sites)}
     constants = tuple(by_text.get(c, c) if isinstance(c, str) else c for c in code.co_consts)

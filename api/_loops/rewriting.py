@@ -9,7 +9,14 @@ from itertools import groupby
 from types import FunctionType
 from typing import Any
 
-from opweave._loops.asking import asking_lines, asking_loop, constant_of, extents_noted
+from opweave._loops.asking import (
+    asking_function,
+    asking_lines,
+    asking_loop,
+    constant_of,
+    extents_noted,
+)
+from opweave._loops.called import Called, CallSite, may_have_loops
 from opweave._loops.sites import Place, Site, place_of
 from opweave._loops.stretches import VALUE, Lines, Make, Stretch
 from opweave.compiler.captures.exits import given_before, plain_loop
@@ -32,6 +39,9 @@ NEVER = (
 )  # fmt: skip
 
 
+AnySite = Site | Stretch | CallSite
+
+
 class SiteRewriter(ast.NodeTransformer):
     """Puts a call of its site before each loop: the loop itself runs where that leaves it.
 
@@ -42,12 +52,14 @@ class SiteRewriter(ast.NodeTransformer):
         self,
         function: FunctionType,
         tree: ast.FunctionDef,
-        sites: list[Site | Stretch],
+        sites: list[AnySite],
         but: frozenset[Place],
         make: Make | None,
+        called: Called | None,
     ):
         self.function, self.sites, self.but, self.make = function, sites, but, make
-        self.tree = tree
+        self.tree, self.called = tree, called
+        self.inner = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
         self.read = Counter(reads_of(tree)) + Counter(told_in(tree))
         self.own = {id(node) for node in ast.walk(tree)}
         code = function.__code__
@@ -102,6 +114,17 @@ class SiteRewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> Any:
         return self._loop(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        may = self.called is not None and id(node) in self.own
+        if may and place_of(node) not in self.but and (
+            may_have_loops(node.func, self.function, self.inner)
+        ):  # fmt: skip
+            assert self.called is not None
+            self.sites.append(CallSite(node, self.called))
+            node.func = asking_function(constant_of(len(self.sites) - 1), node.func)
+        return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         return self.generic_visit(node) if node is self.tree else node

@@ -8,7 +8,8 @@ from types import FunctionType
 from typing import Any
 
 from opweave._loops.asking import with_sites
-from opweave._loops.rewriting import SiteRewriter
+from opweave._loops.called import Called
+from opweave._loops.rewriting import AnySite, SiteRewriter
 from opweave._loops.sites import Place, Site, place_of
 from opweave._loops.stretches import Make, Stretch
 from opweave.compiler.captures.source import NoLoopError, code_of, tree_of
@@ -23,7 +24,8 @@ class Rolled:
     """A function in which loops that can be are run by C.
 
     Attributes:
-        sites: its loops, those within others too, and where kernels may run lines.
+        sites: its loops, those within others too, calls of functions that have some, and where
+            kernels may run lines.
         left: the lines of loops that are left to Python, and why.
     """
 
@@ -32,8 +34,11 @@ class Rolled:
         function: FunctionType,
         but: frozenset[Place] = frozenset(),
         make: Make | None = None,
+        called: Called | None = None,
     ):
         """``but``: the loops and lines that are left to Python; ``make`` makes kernels of lines.
+
+        ``called`` has the functions with loops that it calls.
 
         Raises:
             NoLoopError: there is no source, or no loop.
@@ -41,10 +46,12 @@ class Rolled:
         tree = tree_of(function)
         if any(map(_sees_names, ast.walk(tree))):
             raise NoLoopError(f"{function.__name__} sees its own names")
-        self.function, self.but, self.make = function, but, make
+        self.function, self.but, self.make, self.called = function, but, make, called
         self.left: list[tuple[int, str]] = []
-        self.sites: list[Site | Stretch] = []
-        made = SiteRewriter(function, copy.deepcopy(tree), self.sites, but, make).rewritten()
+        self.sites: list[AnySite] = []
+        made = SiteRewriter(
+            function, copy.deepcopy(tree), self.sites, but, make, called
+        ).rewritten()
         if not self.sites:
             raise NoLoopError(f"{function.__name__} has no loop")
         if any(map(_is_mangled, ast.walk(tree))):
@@ -80,7 +87,7 @@ class Rolled:
         if not refused or not self.ran:
             return self
         but = self.but | {place_of(s.node) for s in refused}
-        made = Rolled(self.function, but, self.make)
+        made = Rolled(self.function, but, self.make, self.called)
         made.left = [(s.node.lineno, s.left) for s in refused if isinstance(s, Site)]
         before = {place_of(s.node): s for s in self.sites}
         for site in made.sites:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave._loops.called import Called, may_call_loops
 from opweave._loops.rolled import Rolled
 from opweave._loops.sites import MOST_KINDS, Site
 from opweave._loops.stretches import Make
@@ -33,6 +34,7 @@ class Loops:
     def __init__(self, given: Callable[..., Any], options: Options, make: Make | None = None):
         """``make`` makes kernels of lines."""
         self._given, self._make = given, make
+        self.called: Called | None = None  # functions that it calls
         asked = options.toggles or options.structure or options.fast
         self._is_open, self._has_lines = options.fused and not asked, not asked
         self._first: Rolled | None = None
@@ -50,9 +52,12 @@ class Loops:
         """Whether the function has a loop that might run in C."""
         if not self._asked:
             self._asked = True
-            if type(self._given) is FunctionType and has_loop(self._given.__code__):
+            given = self._given
+            if type(given) is FunctionType and (
+                has_loop(given.__code__) or may_call_loops(given)
+            ):  # fmt: skip
                 try:
-                    self._first = Rolled(self._given)
+                    self._first = Rolled(self._given, called=self.called)
                 except Exception:  # Python runs it, whatever is wrong
                     self._first = None
         return self._first is not None
@@ -136,7 +141,7 @@ class Loops:
             return found(*args, **kwargs)
         assert isinstance(self._given, FunctionType)
         try:
-            rolled = Rolled(self._given, make=self._make if lines else None)
+            rolled = Rolled(self._given, make=self._make if lines else None, called=self.called)
         except NoLoopError:  # none of its lines, or no source
             self.known[kinds] = None
             return self._given(*args, **kwargs)

@@ -108,6 +108,6 @@ class Site:
             return None
 
 
-def place_of(node: ast.stmt) -> Place:
-    """Where a loop stands."""
-    return node.lineno, node.col_offset
+def place_of(node: ast.stmt | ast.Call) -> Place:
+    """Where a loop or statement stands, or a call, which may begin one."""
+    return -node.lineno if isinstance(node, ast.Call) else node.lineno, node.col_offset
