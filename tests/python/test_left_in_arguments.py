@@ -114,11 +114,29 @@ def through_methods(s, x):
     return s.x
 
 
+def a_number_is_asked_for(s, x):
+    s.deep.n[s.step % 2] = x.sum()
+    s.step += 1
+    return x * 2
+
+
+def a_number_is_made_another(s, x):
+    s.rate = np.float32(s.rate) * np.float32(1.5)
+    return x * s.rate
+
+
+def a_number_is_told(s, x):
+    s.name = f"{s.step}"
+    s.step += 1
+    return x * 2
+
+
 WHOLE = (
     counted, momentum, exchanged, returned_as_well, an_argument, a_part_of_an_argument, twice,
     other_kinds, deep, a_new_name, written_too, an_index, through_methods,
 )  # fmt: skip
-IN_PARTS = (a_list_grows, a_name_goes)
+NEVER_TWICE_THE_SAME = (a_number_is_asked_for, a_number_is_made_another, a_number_is_told)
+IN_PARTS = (a_list_grows, a_name_goes, *NEVER_TWICE_THE_SAME)
 
 
 def told(value, arrays):
@@ -155,6 +173,16 @@ def test_a_function_that_leaves_values_is_a_whole(function):
     for _ in range(5):
         fused(state, X.copy())
     assert len(fused.traces) <= 3  # of other kinds of what is held, never for each number
+
+
+@pytest.mark.parametrize("function", NEVER_TWICE_THE_SAME, ids=lambda f: f.__name__)
+def test_a_number_of_the_guard_that_moves_on_is_not_compiled_for_each_call(function):
+    fused, state = ow.fuse(function), State()
+    for _ in range(5):
+        fused(state, X)
+    assert not fused.traces
+    with pytest.raises(ow.errors.TraceError, match="State.(step|rate) is another number after"):
+        ow.fuse(function, fullgraph=True)(State(), X)
 
 
 @pytest.mark.parametrize("make", [dict, lambda: Slots(0, X.copy())], ids=["dict", "slots"])
