@@ -204,6 +204,107 @@ def test_dicts_and_slots_are_left_values_too(make):
             np.testing.assert_array_equal(value, wanted)
 
 
+class Watching:
+    """Setting an attribute does more than that."""
+
+    def __init__(self):
+        vars(self).update(x=X.copy(), count=0)
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+        object.__setattr__(self, "count", self.count + 1)
+
+    @property
+    def half(self):
+        return self.x / 2
+
+    @half.setter
+    def half(self, value):
+        self.x = value * 2
+
+
+def test_what_a_class_does_when_an_attribute_is_set_is_done_once():
+    def function(s, x):
+        s.x = s.x + x
+        s.half = s.half + 1
+        return s.count
+
+    fused, ours, theirs = ow.fuse(function, fullgraph=True), Watching(), Watching()
+    for _ in range(3):
+        assert fused(ours, X) == function(theirs, X)
+        assert told(ours, []) == told(theirs, [])
+
+
+def goes_to_the_end(d, x):
+    d["a"] = d.pop("a") + x
+    return x * 2
+
+
+def a_number_is_the_key(d, x):
+    d["n"] += 1
+    d[d["n"] % 3] = x * 2
+
+
+def keys_of_all_kinds(d, x):
+    d[1, 2], d[None], d[2.5] = x * 2, x.sum(), 1
+    return d["n"]
+
+
+def is_cleared(d, x):
+    d.clear()
+    d["n"] = x
+
+
+@pytest.mark.parametrize(
+    "function", [goes_to_the_end, a_number_is_the_key, keys_of_all_kinds, is_cleared]
+)
+def test_dicts_have_the_keys_and_the_order_that_python_gives_them(function):
+    fused = ow.fuse(function)
+    ours, theirs = ({"a": X.copy(), "n": 1, "b": X.copy()} for _ in range(2))
+    for _ in range(4):
+        np.testing.assert_array_equal(fused(ours, X), function(theirs, X))
+        assert [(k, type(k)) for k in ours] == [(k, type(k)) for k in theirs]
+        for key, value in theirs.items():
+            np.testing.assert_array_equal(ours[key], value)
+
+
+def test_what_is_outside_is_changed_beside_an_argument():
+    def made():
+        outside = State()
+
+        def function(s, x):
+            s.step += 1
+            outside.x = outside.x + x
+            return outside.x * s.step
+
+        return function, outside
+
+    (ours, our_outside), (theirs, their_outside) = made(), made()
+    fused, one, other = ow.fuse(ours), State(), State()
+    for a, b in ((one, other), (our_outside, their_outside), (one, other)):
+        np.testing.assert_array_equal(fused(a, X), theirs(b, X))
+        assert told(a, []) == told(b, [])
+        assert told(our_outside, []) == told(their_outside, [])
+
+
+def test_an_error_in_a_number_that_is_returned_comes_before_a_kernel_writes_to_an_argument():
+    def function(u, s, n):
+        u *= 2
+        s.rate = 1 / n
+        return 3 / n
+
+    fused = ow.fuse(function)
+    for n in (1, 0, 2, 0):
+        u, v, ours, theirs = X + 1, X + 1, State(), State()
+        for run, array, state in ((fused, u, ours), (function, v, theirs)):
+            try:
+                run(array, state, n)
+            except ZeroDivisionError:
+                state.step = -1  # both raise
+        np.testing.assert_array_equal(u, v)
+        assert told(ours, []) == told(theirs, [])
+
+
 def test_what_only_looks_at_a_function_changes_no_object():
     fused, state = ow.fuse(momentum), State()
     before = told(copy.deepcopy(state), [])
