@@ -287,6 +287,39 @@ def test_what_is_outside_is_changed_beside_an_argument():
         assert told(our_outside, []) == told(their_outside, [])
 
 
+def test_lists_and_dicts_outside_are_changed_beside_an_argument():
+    def made():
+        counts, arrays = [1, 2.0], {"x": X.copy()}
+
+        def function(s, x):
+            s.step += 1
+            counts[0], arrays["x"] = counts[0] + s.step, arrays["x"] + x
+            return arrays["x"] * counts[0]
+
+        return function, counts, arrays
+
+    (ours, *our_outside), (theirs, *their_outside) = made(), made()
+    fused, one, other = ow.fuse(ours), State(), State()
+    for _ in range(3):
+        np.testing.assert_array_equal(fused(one, X), theirs(other, X))
+        assert told(one, []) == told(other, [])
+        assert our_outside[0] == their_outside[0]
+        np.testing.assert_array_equal(our_outside[1]["x"], their_outside[1]["x"])
+
+
+@pytest.mark.parametrize("key", [7, np.int64(7), 7.0, True, np.str_("a"), "a", (1, 2)])
+def test_a_key_that_is_an_argument_is_that_very_key(key):
+    def function(d, x, key):
+        d[key] = x * 2
+
+    fused, ours, theirs = ow.fuse(function), {"n": 1}, {"n": 1}
+    for _ in range(3):
+        fused(ours, X, key)
+        function(theirs, X, key)
+        assert [(k, type(k)) for k in ours] == [(k, type(k)) for k in theirs]
+        np.testing.assert_array_equal(ours[key], theirs[key])
+
+
 def test_an_error_in_a_number_that_is_returned_comes_before_a_kernel_writes_to_an_argument():
     def function(u, s, n):
         u *= 2
