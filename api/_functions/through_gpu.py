@@ -10,7 +10,7 @@ from opweave._functions.layout import Call
 from opweave._functions.preparing import Preparing
 from opweave._functions.short import ByNumPy
 from opweave._functions.watched import FusedCalls
-from opweave.compiler.captures.structure import packed
+from opweave.compiler.captures.structure import Changing, packed
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.traced.made import is_cupy
 from opweave.compiler.tracing.results import CONSTANTS
@@ -20,7 +20,11 @@ from opweave.runtime.calls.writes import Unwritten, Writes
 
 
 def through_gpu(fused: FusedCalls, preparing: Preparing, call: Call, out: Any) -> Any:
-    """The results of a call with NumPy arrays, as NumPy's."""
+    """The results of a call with NumPy arrays, as NumPy's.
+
+    Raises:
+        ByNumPy: it leaves values in objects, which would get arrays of the GPU.
+    """
     from opweave.runtime.cuda import executor as cuda
 
     if out is not None:
@@ -28,6 +32,10 @@ def through_gpu(fused: FusedCalls, preparing: Preparing, call: Call, out: Any) -
     if any(map(is_cupy, call.values)):
         preparing.executor(call.arrays, True)  # says that kinds are mixed
     copied = call._replace(values=[cuda.copied_in(v) for v in call.values])
+    prepared = fused.ready_for(copied) or fused.fallback.prepare_or_not(copied)
+    if prepared is not None and isinstance(prepared.structure, Changing):
+        name = prepared.structure.names[0]
+        raise ByNumPy(f"{name} is set anew, and NumPy arrays are copied to a GPU")
     leaves, tree = flatten(fused.called(copied, None), "", CONSTANTS)
     ready = fused.ready_for(copied)
     given = _copied_back(ready, call, copied, cuda.copied_out) if ready else {}

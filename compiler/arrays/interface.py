@@ -75,6 +75,7 @@ class TracerLike(Protocol):
         edits: what stands for operators, by name, while an edited composite is traced.
         watches: errors are looked for in what NumPy computes while tracing.
         numbers, divisors: numbers that were computed from others; quotients with their divisors.
+        static: names of numbers whose values are part of the guard.
     """
 
     builder: GraphBuilder
@@ -100,6 +101,7 @@ class TracerLike(Protocol):
     edits: Mapping[str, Operator]
     numbers: list[Expr]
     divisors: list[tuple[Expr, Expr]]
+    static: set[str]
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         """Apply an operator to traced values and numbers."""

@@ -18,13 +18,14 @@ CONTENTS = ""
 class Left(NamedTuple):
     """A value that a function has left in a container: its number, and the key there.
 
-    ``name`` says where, in the user's terms.
+    ``name`` says where, in the user's terms; ``before`` is what was there.
     """
 
     container: int
     key: Any
     value: Any
     name: str
+    before: Any
 
 
 class Copied:
@@ -111,16 +112,16 @@ def named(container: Any, key: Any) -> str:
     return f"{name}[{key!r}]" if isinstance(container, list | dict) else f"{name}.{key}"
 
 
-def set_anew(before: Any, after: Any) -> list[tuple[Any, Any]] | None:
-    """Keys and values that were set, where nothing else has changed; else None."""
+def set_anew(before: Any, after: Any) -> list[tuple[Any, Any, Any]] | None:
+    """Keys, values that were set, and those before, where nothing else has changed; else None."""
     if isinstance(before, list):
         pairs = enumerate(zip(before, after, strict=False))
-        anew = [(n, new) for n, (old, new) in pairs if old is not new]
-        return anew if len(before) == len(after) else None
+        set_there = [(n, new, old) for n, (old, new) in pairs if old is not new]
+        return set_there if len(before) == len(after) else None
     if list(after)[: len(before)] != list(before):
         return None
-    anew = [(k, v) for k, v in after.items() if before.get(k, Missing) is not v]
-    return anew if all(type(key) in (str, int) for key, _ in anew) else None
+    anew = [(name, new, old) for name, old, new in differences(before, after)]
+    return anew if all(type(key) in (str, int) for key, *_ in anew) else None
 
 
 def differences(before: Mapping[Any, Any], now: Mapping[Any, Any]) -> list[tuple[Any, Any, Any]]:

@@ -72,20 +72,39 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
             return scalar_apply(name, [operands[0], scalar_apply("item", operands[1:])])
         operands = [_strong(o) for o in operands]
     pairs = [as_expr(o) for o in operands]
-    example = scalar_function(name)(*(value for _, value in pairs))
+    example = _computed(tracer, name, operands)
     if name == "pow" and all(isinstance(v, int) for _, v in pairs):
         for item in operands:  # int ** int is an int or a float, depending on the exponent's sign
             tracer.concrete(item)
     elif name == "pow":
         _decide_root(tracer, *pairs)
     expr = Expr(name, tuple(expr for expr, _ in pairs))
-    if name in DIVIDING and expr.args[1].op != "literal":
-        tracer.divisors.append((expr, expr.args[1]))
+    if name in DIVIDING:
+        _note_divisor(tracer, expr, pairs[1][1])
     if tracer.watches:
         tracer.numbers.append(expr)  # evaluating it may fail, though nobody reads it
     if tracer.asks_truth and type(example) is bool:
         return tracer.decide(expr, example)
     return tracer.computed(expr, example)
+
+
+def _computed(tracer: TracerLike, name: str, operands: Sequence[Any]) -> Any:
+    """What it is now; an error, which the function may catch, is that of these numbers alone."""
+    try:
+        return scalar_function(name)(*map(_example, operands))
+    except Exception:
+        for item in operands:
+            tracer.concrete(item)
+        raise
+
+
+def _note_divisor(tracer: TracerLike, quotient: Expr, example: Any) -> None:
+    """Note what divides; where the function may catch the error of 0, the guard tells of it."""
+    divisor = quotient.args[1]
+    if divisor.op != "literal":
+        tracer.divisors.append((quotient, divisor))
+        if tracer.catches:
+            tracer.decide(Expr("ne", (divisor, literal(0))), bool(example != 0))
 
 
 def _decide_root(tracer: TracerLike, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:
@@ -212,6 +231,15 @@ class TracedScalar(NumberOperators):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self.tracer.concrete(self), dtype)
+
+
+def moves_on(before: Any, value: Any) -> bool:
+    """Whether a number in the guard has another one in its place, at the next call."""
+    if not isinstance(before, TracedScalar) or isinstance(before, bool | np.bool_):
+        return False
+    leaves = (str(leaf.args[0]) for leaf in before.expr.leaves())
+    is_other = is_number(value) and (isinstance(value, TracedScalar) or value != before.example)
+    return is_other and not before.tracer.static.isdisjoint(leaves)
 
 
 def _made_static(of: Callable[..., Any]) -> Callable[..., Any]:

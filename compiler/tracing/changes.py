@@ -63,7 +63,7 @@ class Changes:
             changed = set_anew(before, contents(copy))
             if changed is None or (changed and number >= count):
                 return []
-            found += [Left(number, key, value, named(copy, key)) for key, value in changed]
+            found += [Left(number, key, new, named(copy, key), old) for key, new, old in changed]
         for number, copy, before in self.copies:
             if any(left.container == number for left in found):
                 refill(copy, before)

@@ -27,6 +27,7 @@ from opweave.compiler.numpy_api.creation import creator
 from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import is_array
+from opweave.compiler.traced.numbers import moves_on
 from opweave.compiler.traced.python_functions import BUILTINS as PYTHON
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.tracing.errstates import checked
@@ -100,9 +101,15 @@ class Traced(Sight):
         """Take what was left in arguments for results, and refuse other changes.
 
         Raises:
-            TraceError: the function has changed something else.
+            TraceError: the function has changed something else, or a number that the guard has.
         """
         self.left_in = changes.left_in(self.given) if self.given else ()
+        for left in self.left_in:
+            if moves_on(left.before, left.value):
+                raise self.tracer.noted(TraceError(
+                    f"{name}: {left.name} is another number after each call, and its value is "
+                    "asked for: each call would be compiled anew"
+                ))  # fmt: skip
         self.failed(changes, name)
 
     def failed(self, changes: ChangesLike, name: str) -> None:

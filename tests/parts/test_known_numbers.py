@@ -51,3 +51,17 @@ def test_an_error_in_a_number_is_raised_by_each_call():
                 fused(x)
         else:
             np.testing.assert_array_equal(fused(x), over_the_rows(x))
+
+
+def caught(x, n):
+    try:
+        return x * (1 // n)
+    except ZeroDivisionError:
+        return x - 7
+
+
+@pytest.mark.parametrize("numbers", [(0, 1, 2, 0), (0.0, 2.5, 1, 0), (1, 0, 2)])
+def test_an_error_in_a_number_that_is_caught_is_that_of_these_numbers(numbers):
+    fused, x = ow.fuse(caught), np.ones(5)
+    for n in numbers:
+        np.testing.assert_array_equal(fused(x, n), caught(x, n))

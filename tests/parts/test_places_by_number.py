@@ -48,13 +48,32 @@ def two(u, i):
     u[i - 1] = 2
 
 
+def behind_a_change_of_all(u, i):
+    u *= 2
+    u[i] = 1
+    return u.sum()
+
+
+def before_a_change_of_all(u, i):
+    u[i] = 1
+    u += u[0]
+    return u
+
+
+def more_than_eight(u, i):
+    for n in range(10):
+        u[i - 1, n] = n
+    return u
+
+
 def from_the_end(u):
     u[u.shape[0] - 2] = 9
     return u[0]
 
 
 WITH_NUMBERS = {row: (), row_of: (V,), column_of: (V,), element: (), beside_a_slice: (V,),
-                computed: (), of_its_own: (), two: ()}  # fmt: skip
+                computed: (), of_its_own: (), two: (),
+                behind_a_change_of_all: (), before_a_change_of_all: (), more_than_eight: ()}  # fmt: skip
 
 
 @pytest.mark.parametrize("function", WITH_NUMBERS, ids=lambda f: f.__name__)

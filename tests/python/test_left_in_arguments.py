@@ -114,11 +114,29 @@ def through_methods(s, x):
     return s.x
 
 
+def a_number_is_asked_for(s, x):
+    s.deep.n[s.step % 2] = x.sum()
+    s.step += 1
+    return x * 2
+
+
+def a_number_is_made_another(s, x):
+    s.rate = np.float32(s.rate) * np.float32(1.5)
+    return x * s.rate
+
+
+def a_number_is_told(s, x):
+    s.name = f"{s.step}"
+    s.step += 1
+    return x * 2
+
+
 WHOLE = (
     counted, momentum, exchanged, returned_as_well, an_argument, a_part_of_an_argument, twice,
     other_kinds, deep, a_new_name, written_too, an_index, through_methods,
 )  # fmt: skip
-IN_PARTS = (a_list_grows, a_name_goes)
+NEVER_TWICE_THE_SAME = (a_number_is_asked_for, a_number_is_made_another, a_number_is_told)
+IN_PARTS = (a_list_grows, a_name_goes, *NEVER_TWICE_THE_SAME)
 
 
 def told(value, arrays):
@@ -157,6 +175,16 @@ def test_a_function_that_leaves_values_is_a_whole(function):
     assert len(fused.traces) <= 3  # of other kinds of what is held, never for each number
 
 
+@pytest.mark.parametrize("function", NEVER_TWICE_THE_SAME, ids=lambda f: f.__name__)
+def test_a_number_of_the_guard_that_moves_on_is_not_compiled_for_each_call(function):
+    fused, state = ow.fuse(function), State()
+    for _ in range(5):
+        fused(state, X)
+    assert not fused.traces
+    with pytest.raises(ow.errors.TraceError, match="State.(step|rate) is another number after"):
+        ow.fuse(function, fullgraph=True)(State(), X)
+
+
 @pytest.mark.parametrize("make", [dict, lambda: Slots(0, X.copy())], ids=["dict", "slots"])
 def test_dicts_and_slots_are_left_values_too(make):
     def function(s, x):
@@ -174,6 +202,140 @@ def test_dicts_and_slots_are_left_values_too(make):
         for name in ("step", "x"):
             value, wanted = (s[name] if make is dict else getattr(s, name) for s in (ours, theirs))
             np.testing.assert_array_equal(value, wanted)
+
+
+class Watching:
+    """Setting an attribute does more than that."""
+
+    def __init__(self):
+        vars(self).update(x=X.copy(), count=0)
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+        object.__setattr__(self, "count", self.count + 1)
+
+    @property
+    def half(self):
+        return self.x / 2
+
+    @half.setter
+    def half(self, value):
+        self.x = value * 2
+
+
+def test_what_a_class_does_when_an_attribute_is_set_is_done_once():
+    def function(s, x):
+        s.x = s.x + x
+        s.half = s.half + 1
+        return s.count
+
+    fused, ours, theirs = ow.fuse(function, fullgraph=True), Watching(), Watching()
+    for _ in range(3):
+        assert fused(ours, X) == function(theirs, X)
+        assert told(ours, []) == told(theirs, [])
+
+
+def goes_to_the_end(d, x):
+    d["a"] = d.pop("a") + x
+    return x * 2
+
+
+def a_number_is_the_key(d, x):
+    d["n"] += 1
+    d[d["n"] % 3] = x * 2
+
+
+def keys_of_all_kinds(d, x):
+    d[1, 2], d[None], d[2.5] = x * 2, x.sum(), 1
+    return d["n"]
+
+
+def is_cleared(d, x):
+    d.clear()
+    d["n"] = x
+
+
+@pytest.mark.parametrize(
+    "function", [goes_to_the_end, a_number_is_the_key, keys_of_all_kinds, is_cleared]
+)
+def test_dicts_have_the_keys_and_the_order_that_python_gives_them(function):
+    fused = ow.fuse(function)
+    ours, theirs = ({"a": X.copy(), "n": 1, "b": X.copy()} for _ in range(2))
+    for _ in range(4):
+        np.testing.assert_array_equal(fused(ours, X), function(theirs, X))
+        assert [(k, type(k)) for k in ours] == [(k, type(k)) for k in theirs]
+        for key, value in theirs.items():
+            np.testing.assert_array_equal(ours[key], value)
+
+
+def test_what_is_outside_is_changed_beside_an_argument():
+    def made():
+        outside = State()
+
+        def function(s, x):
+            s.step += 1
+            outside.x = outside.x + x
+            return outside.x * s.step
+
+        return function, outside
+
+    (ours, our_outside), (theirs, their_outside) = made(), made()
+    fused, one, other = ow.fuse(ours), State(), State()
+    for a, b in ((one, other), (our_outside, their_outside), (one, other)):
+        np.testing.assert_array_equal(fused(a, X), theirs(b, X))
+        assert told(a, []) == told(b, [])
+        assert told(our_outside, []) == told(their_outside, [])
+
+
+def test_lists_and_dicts_outside_are_changed_beside_an_argument():
+    def made():
+        counts, arrays = [1, 2.0], {"x": X.copy()}
+
+        def function(s, x):
+            s.step += 1
+            counts[0], arrays["x"] = counts[0] + s.step, arrays["x"] + x
+            return arrays["x"] * counts[0]
+
+        return function, counts, arrays
+
+    (ours, *our_outside), (theirs, *their_outside) = made(), made()
+    fused, one, other = ow.fuse(ours), State(), State()
+    for _ in range(3):
+        np.testing.assert_array_equal(fused(one, X), theirs(other, X))
+        assert told(one, []) == told(other, [])
+        assert our_outside[0] == their_outside[0]
+        np.testing.assert_array_equal(our_outside[1]["x"], their_outside[1]["x"])
+
+
+@pytest.mark.parametrize("key", [7, np.int64(7), 7.0, True, np.str_("a"), "a", (1, 2)])
+def test_a_key_that_is_an_argument_is_that_very_key(key):
+    def function(d, x, key):
+        d[key] = x * 2
+
+    fused, ours, theirs = ow.fuse(function), {"n": 1}, {"n": 1}
+    for _ in range(3):
+        fused(ours, X, key)
+        function(theirs, X, key)
+        assert [(k, type(k)) for k in ours] == [(k, type(k)) for k in theirs]
+        np.testing.assert_array_equal(ours[key], theirs[key])
+
+
+def test_an_error_in_a_number_that_is_returned_comes_before_a_kernel_writes_to_an_argument():
+    def function(u, s, n):
+        u *= 2
+        s.rate = 1 / n
+        return 3 / n
+
+    fused = ow.fuse(function)
+    for n in (1, 0, 2, 0):
+        u, v, ours, theirs = X + 1, X + 1, State(), State()
+        for run, array, state in ((fused, u, ours), (function, v, theirs)):
+            try:
+                run(array, state, n)
+            except ZeroDivisionError:
+                state.step = -1  # both raise
+        np.testing.assert_array_equal(u, v)
+        assert told(ours, []) == told(theirs, [])
 
 
 def test_what_only_looks_at_a_function_changes_no_object():

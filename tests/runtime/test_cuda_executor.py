@@ -187,6 +187,23 @@ def test_numpy_arrays_are_copied_in_and_out_when_asked(launches):
     assert isinstance(made["s"], np.float32)
 
 
+@pytest.mark.filterwarnings("ignore:step runs by NumPy")
+def test_objects_of_numpy_arrays_never_get_arrays_of_a_gpu(launches):
+    def step(state, x):
+        state["m"] = state["m"] + x
+        state["n"] += 1
+        return x * 2
+
+    state, x = {"m": np.ones(8, np.float32), "n": 0}, np.ones(8, np.float32)
+    with ow.config(device="cuda"):
+        fused = ow.fuse(step)
+        for n in (1, 2):
+            np.testing.assert_array_equal(fused(state, x), x * 2)
+            assert isinstance(state["m"], np.ndarray)
+            np.testing.assert_array_equal(state["m"], x * (n + 1))
+            assert state["n"] == n
+
+
 def test_a_failing_launch_is_a_typed_error(launches, monkeypatch):
     def fail(self, name):
         def launch(grid, block, args):
