@@ -58,7 +58,7 @@ class Fallback:
         self.fuse: Callable[..., Any] | None = None  # fuses a function that this one calls
         if isinstance(given, FunctionType):
             self.loops.called = Called(given, self._fused)
-        preparing.may_roll = self._may_roll
+        preparing.may_roll = lambda call: self.loops.has_own() and self._may_roll(call)
 
     def _fused(self, function: FunctionType) -> tuple[Callable[..., Any], Callable[[], bool]]:
         """A function that this one calls, fused; and what tells whether that is of use."""

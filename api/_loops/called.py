@@ -35,7 +35,7 @@ class Called:
 
     def instead_of(self, function: Any) -> tuple[Any, Callable[[], bool]] | None:
         """What is called in the place of a function, or method; None for itself."""
-        plain = function.__func__ if type(function) is MethodType else function
+        plain: Any = function.__func__ if type(function) is MethodType else function
         if not _is_with_loops(plain) or plain.__code__ is self.caller.__code__:
             return None
         found = self._known.get(plain.__code__)

@@ -53,11 +53,9 @@ class Loops:
         if not self._asked:
             self._asked = True
             given = self._given
-            if type(given) is FunctionType and (
-                has_loop(given.__code__) or may_call_loops(given)
-            ):  # fmt: skip
+            if isinstance(given, FunctionType) and _may_have_sites(given):
                 try:
-                    self._first = Rolled(self._given, called=self.called)
+                    self._first = Rolled(given, called=self.called)
                 except Exception:  # Python runs it, whatever is wrong
                     self._first = None
         return self._first is not None
@@ -76,6 +74,12 @@ class Loops:
         Not where toggles are asked for, or every operator as a kernel.
         """
         return _are_asked() and self._is_open and kinds not in self.known and self.has_any()
+
+    def has_own(self) -> bool:
+        """Whether such a loop is in the function itself, and not in one that it calls."""
+        return self.has_any() and self._first is not None and (
+            any(isinstance(site, Site) for site in self._first.sites)
+        )  # fmt: skip
 
     def runs(self, kinds: Any) -> bool:
         """Whether it is known that C runs loops of calls of some kinds."""
@@ -188,6 +192,11 @@ class Loops:
                 found = trace.tb_lineno
             trace = trace.tb_next
         return found in lines
+
+
+def _may_have_sites(function: FunctionType) -> bool:
+    """Whether a function has loops, or calls such as have some; its source is not asked."""
+    return has_loop(function.__code__) or may_call_loops(function)
 
 
 def _are_asked() -> bool:

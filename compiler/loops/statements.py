@@ -73,9 +73,11 @@ def _assign(self: Statements, node: ast.Assign) -> None:
 
 def _apart(node: ast.Assign, choice: ast.IfExp) -> ast.If:
     """``x[i] = a if c else b`` as two statements: an element has one type, whatever is stored."""
-    ways = (ast.Assign(node.targets, value) for value in (choice.body, choice.orelse))
-    body, orelse = ([ast.copy_location(way, node)] for way in ways)
-    return ast.copy_location(ast.If(choice.test, body, orelse), node)
+    ways: list[list[ast.stmt]] = [
+        [ast.copy_location(ast.Assign(node.targets, value), node)]
+        for value in (choice.body, choice.orelse)
+    ]
+    return ast.copy_location(ast.If(choice.test, *ways), node)
 
 
 def _augmented(self: Statements, node: ast.AugAssign) -> None:
