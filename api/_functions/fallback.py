@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import FunctionType
 from typing import Any
 
 from opweave._functions.budget import TooLongError, warn_of_limit
@@ -15,7 +14,6 @@ from opweave._functions.parts import BREAKS, Parts, WholeLines, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import NOT_WORTH, ByNumPy, LeftToNumPy, Pace, keep, text_of
 from opweave._functions.states import tell
-from opweave._loops.called import Called
 from opweave._loops.rolling import Loops, NotRolled
 from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
 from opweave.compiler.tracing.calling import is_of_function
@@ -55,21 +53,7 @@ class Fallback:
             given, preparing.options, partial(WholeLines, options=preparing.options)
         )
         self.whole: Callable[..., Any] = given  # runs a call as any other
-        self.fuse: Callable[..., Any] | None = None  # fuses a function that this one calls
-        if isinstance(given, FunctionType):
-            self.loops.called = Called(given, self._fused)
         preparing.may_roll = lambda call: self.loops.has_own() and self._may_roll(call)
-
-    def _fused(self, function: FunctionType) -> tuple[Callable[..., Any], Callable[[], bool]]:
-        """A function that this one calls, fused; and what tells whether that is of use."""
-        assert self.fuse is not None
-        fused = self.fuse(function)
-        return fused, lambda: fused.fallback.is_of_use
-
-    @property
-    def is_of_use(self) -> bool:
-        """Whether calls of this function run as a whole, or loops or lines of them do."""
-        return self._preparing.calls.is_known or any(self.loops.known.values())
 
     def restart(self, parts: Parts) -> None:
         """Other parts from now on, whose calls may be traced in vain again."""

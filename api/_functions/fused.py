@@ -23,6 +23,7 @@ from opweave._functions.through_gpu import through_gpu
 from opweave._functions.watched import Watched
 from opweave._interchange.functions import takes_arrays
 from opweave._interchange.kinds import are_plain, hold_foreign
+from opweave._loops.called import CalledFunctions
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
@@ -58,13 +59,13 @@ class Fused(LikeGiven):
         functools.update_wrapper(self, fn, updated=())
         self.given = fn  # it may hold an object; the traced function takes arguments alone
         fn = self.__wrapped__ = self.__opweave_function__ = unbound(fn)
-        self.options, self.static = options, static
-        self.signature = Signature(fn, static)
+        self.options, self.static, self.signature = options, static, Signature(fn, static)
         self._preparing = Preparing(fn, self.signature, options, check)
         self._calls = self.prepared_calls = self._preparing.calls
         self._parts = Parts(fn, options, self._preparing.where)
         self.fallback = Fallback(self.given, self._preparing, self._parts)
-        self.fallback.whole, self.fallback.fuse = self._slowly, type(self)
+        self.fallback.whole = self._slowly
+        self.fallback.loops.called = CalledFunctions(self.given, type(self))
         self._watched = Watched(self)
         self.owned()
 
@@ -283,8 +284,7 @@ class Fused(LikeGiven):
         Raises:
             ToggleError: an unknown toggle or value; at lowering, one that cannot hold.
         """
-        merged = {**dict(self.options.toggles), **check_overrides(toggles)}
-        given = tuple(sorted(merged.items()))
+        given = tuple(sorted({**dict(self.options.toggles), **check_overrides(toggles)}.items()))
         return Fused(self.given, self.static, replace(self.options, toggles=given))
 
     def unfused(self) -> Fused:

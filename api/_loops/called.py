@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,34 +16,38 @@ from opweave.compiler.captures.source import has_loop
 
 # Calls of these go on after they have returned.
 LAZY = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
-# Of a fused function, whether C or kernels run any of its calls.
-Fuse = Callable[[FunctionType], tuple[Callable[..., Any], Callable[[], bool]]]
 MOST_CALLED = 64
 
 
-class Called:
+class FusedFunction(Protocol):
+    """A function that was fused, its calls that are a whole, and what becomes of others."""
+
+    prepared_calls: Any
+    fallback: Any
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class CalledFunctions:
     """The functions with loops that one function calls, fused.
 
     Args:
         caller: that function; it is not fused once more where it calls itself.
-        fuse: makes a fused function, and what tells whether it is more than the plain one.
+        fuse: makes a fused function.
     """
 
-    def __init__(self, caller: FunctionType, fuse: Fuse):
-        self.caller, self._fuse = caller, fuse
-        self._known: dict[CodeType, tuple[FunctionType, Any, Callable[[], bool]]] = {}
+    def __init__(self, caller: Any, fuse: Callable[[FunctionType], FusedFunction]):
+        self._caller, self._fuse = getattr(caller, "__code__", None), fuse
+        self._known: dict[CodeType, tuple[FunctionType, FusedFunction]] = {}
 
-    def instead_of(self, function: Any) -> tuple[Any, Callable[[], bool]] | None:
-        """What is called in the place of a function, or method; None for itself."""
-        plain: Any = function.__func__ if type(function) is MethodType else function
-        if not _is_with_loops(plain) or plain.__code__ is self.caller.__code__:
+    def instead_of(self, plain: Any) -> FusedFunction | None:
+        """What is called in the place of a function; None for itself."""
+        if not _is_with_loops(plain) or plain.__code__ is self._caller:
             return None
         found = self._known.get(plain.__code__)
         if found is None and len(self._known) < MOST_CALLED:
-            found = self._known[plain.__code__] = (plain, *self._fuse(plain))
-        if found is None or not _are_alike(found[0], plain):
-            return None
-        return (found[1] if plain is function else partial(found[1], function.__self__)), found[2]
+            found = self._known[plain.__code__] = plain, self._fuse(plain)
+        return found[1] if found is not None and _are_alike(found[0], plain) else None
 
 
 class CallSite:
@@ -54,28 +58,32 @@ class CallSite:
         left: why the plain function was called.
     """
 
-    def __init__(self, node: ast.Call, called: Called):
+    def __init__(self, node: ast.Call, called: CalledFunctions):
         self.node, self._called = node, called
         self.left = "it calls no function with loops that C runs"
         self.sources: list[str] = []
-        self._runs: Callable[[], bool] = bool
+        self._fused: FusedFunction | None = None
 
     def of(self, function: Any) -> Any:
-        """The function to call in its place."""
-        found = self._called.instead_of(function)
+        """The function, or method, to call in its place."""
+        is_method = type(function) is MethodType
+        found = self._called.instead_of(function.__func__ if is_method else function)
         if found is None:
             return function
-        self._runs = found[1]
-        return found[0]
+        self._fused = found
+        return partial(found, function.__self__) if is_method else found
 
     @property
     def compiled(self) -> int:
         """Whether C or kernels have run a call."""
-        return int(self._runs())
+        found = self._fused
+        if found is None:
+            return 0
+        return int(found.prepared_calls.is_known or found.fallback.loops.run_any())
 
     def takes_over(self, before: Any) -> None:
         """Know what a site of the same call has found out."""
-        self._runs = before._runs
+        self._fused = before._fused
 
 
 def may_call_loops(function: FunctionType) -> bool:

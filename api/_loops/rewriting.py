@@ -16,7 +16,7 @@ from opweave._loops.asking import (
     constant_of,
     extents_noted,
 )
-from opweave._loops.called import Called, CallSite, may_have_loops
+from opweave._loops.called import CalledFunctions, CallSite, may_have_loops
 from opweave._loops.sites import Place, Site, place_of
 from opweave._loops.stretches import VALUE, Lines, Make, Stretch
 from opweave.compiler.captures.exits import given_before, plain_loop
@@ -55,7 +55,7 @@ class SiteRewriter(ast.NodeTransformer):
         sites: list[AnySite],
         but: frozenset[Place],
         make: Make | None,
-        called: Called | None,
+        called: CalledFunctions | None,
     ):
         self.function, self.sites, self.but, self.make = function, sites, but, make
         self.tree, self.called = tree, called

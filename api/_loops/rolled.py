@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from opweave._loops.asking import with_sites
-from opweave._loops.called import Called
+from opweave._loops.called import CalledFunctions
 from opweave._loops.rewriting import AnySite, SiteRewriter
 from opweave._loops.sites import Place, Site, place_of
 from opweave._loops.stretches import Make, Stretch
@@ -34,7 +34,7 @@ class Rolled:
         function: FunctionType,
         but: frozenset[Place] = frozenset(),
         make: Make | None = None,
-        called: Called | None = None,
+        called: CalledFunctions | None = None,
     ):
         """``but``: the loops and lines that are left to Python; ``make`` makes kernels of lines.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave._loops.called import Called, may_call_loops
+from opweave._loops.called import CalledFunctions, may_call_loops
 from opweave._loops.rolled import Rolled
 from opweave._loops.sites import MOST_KINDS, Site
 from opweave._loops.stretches import Make
@@ -34,7 +34,7 @@ class Loops:
     def __init__(self, given: Callable[..., Any], options: Options, make: Make | None = None):
         """``make`` makes kernels of lines."""
         self._given, self._make = given, make
-        self.called: Called | None = None  # functions that it calls
+        self.called: CalledFunctions | None = None  # functions that it calls
         asked = options.toggles or options.structure or options.fast
         self._is_open, self._has_lines = options.fused and not asked, not asked
         self._first: Rolled | None = None
@@ -84,6 +84,10 @@ class Loops:
     def runs(self, kinds: Any) -> bool:
         """Whether it is known that C runs loops of calls of some kinds."""
         return self.known.get(kinds) is not None and _are_asked()
+
+    def run_any(self) -> bool:
+        """Whether C runs loops of any calls, or kernels lines."""
+        return any(self.known.values())
 
     def learned(self, kinds: Any, arrays: Sequence[Any], args: Any, kwargs: Any) -> Any:
         """Run a call of which it is not known whether C runs its loops.
