@@ -16,6 +16,7 @@ from opweave._loops.asking import (
     constant_of,
     extents_noted,
 )
+from opweave._loops.attributes import lifted
 from opweave._loops.called import CalledFunctions, CallSite, may_have_loops
 from opweave._loops.sites import Place, Site, place_of
 from opweave._loops.stretches import VALUE, Lines, Make, Stretch
@@ -138,6 +139,7 @@ class SiteRewriter(ast.NodeTransformer):
     def _loop(self, node: ast.For | ast.While) -> Any:
         given, let_go = given_before(node)
         before, plain, after = plain_loop(node)
+        attributes = lifted(plain, self.function)
         self.depth += 1
         self.generic_visit(node)
         self.depth -= 1
@@ -152,7 +154,8 @@ class SiteRewriter(ast.NodeTransformer):
         results = tuple(name for name in stored if read.get(name, 0) > 0 or name in asked)
         kept = {*results} - surely_stored_in(plain)  # which a call may leave as they are
         kept |= shared_in(self.function.__code__)
-        site = Site(self.function, plain, results, tuple(sorted(read_in(plain) | kept)))
+        names = tuple(sorted(read_in(plain) | kept))
+        site = Site(self.function, plain, results, names, attributes)
         self.sites.append(site)
         called = asking_loop(constant_of(len(self.sites) - 1), node, results, after)
         return [*given, *before, *called, *let_go]

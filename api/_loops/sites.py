@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave._loops.attributes import Lifted, asked
 from opweave.compiler.captures.kinds import exactly, kinds_of
 from opweave.compiler.lines.values import AgainError
 from opweave.compiler.loops.lowering import Lowering
@@ -29,6 +30,7 @@ class Site:
         node: its syntax tree.
         results: the names that it assigns to and that are read elsewhere in the function.
         names: what it reads.
+        attributes: names among these that stand for attributes.
         compiled: how often it ran in C; ``left``: why it did not, where it did not.
     """
 
@@ -36,6 +38,7 @@ class Site:
     node: ast.For | ast.While
     results: tuple[str, ...]
     names: tuple[str, ...] = ()
+    attributes: tuple[Lifted, ...] = ()
     unbound: object = UNBOUND
     compiled: int = 0
     left: str = ""
@@ -46,7 +49,12 @@ class Site:
     def run(self, names: dict[str, Any]) -> tuple[Any, ...] | None:
         """What the names of its results hold afterwards; None where Python has to run it."""
         values = {name: names[name] for name in self.names if name in names}
+        held = asked(self.attributes, names)
         names.clear()  # a frame keeps what locals() has found, and arrays of the loop would stay
+        if held is None:
+            self.left = self.left or "an attribute that is computed, or not there"
+            return None
+        values |= held
         key = exactly(values)
         if len(values) < len(self.names):
             key = (*key, *values)  # which names are bound
