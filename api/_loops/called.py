@@ -54,12 +54,12 @@ class CallSite:
     """A call of a function, of which it is known at the call whether it has loops.
 
     Attributes:
-        node: its syntax tree.
+        node: its syntax tree; ``name`` that of what is called.
         left: why the plain function was called.
     """
 
     def __init__(self, node: ast.Call, called: CalledFunctions):
-        self.node, self._called = node, called
+        self.node, self.name, self._called = node, node.func, called
         self.left = "it calls no function with loops that C runs"
         self.sources: list[str] = []
         self._fused: FusedFunction | None = None
@@ -72,6 +72,12 @@ class CallSite:
             return function
         self._fused = found
         return partial(found, function.__self__) if is_method else found
+
+    @property
+    def in_c(self) -> list[str]:
+        """What was compiled of the loops of the function."""
+        rolled = self._fused.fallback.loops.known.values() if self._fused is not None else ()
+        return [source for each in rolled if each is not None for _, source in each.in_c]
 
     @property
     def compiled(self) -> int:

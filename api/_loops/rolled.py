@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from opweave._loops.asking import with_sites
-from opweave._loops.called import CalledFunctions
+from opweave._loops.called import CalledFunctions, CallSite
 from opweave._loops.rewriting import AnySite, SiteRewriter
 from opweave._loops.sites import Place, Site, place_of
 from opweave._loops.stretches import Make, Stretch
@@ -70,6 +70,12 @@ class Rolled:
     def in_c(self) -> list[tuple[int, str]]:
         """The lines of loops that ran in C, with their sources."""
         return [(s.node.lineno, text) for s in self.sites for text in s.sources]
+
+    @property
+    def called_fused(self) -> list[tuple[int, str, list[str]]]:
+        """The lines of calls of functions that are fused themselves, these, and their sources."""
+        calls = [s for s in self.sites if isinstance(s, CallSite) and s.compiled]
+        return [(s.node.lineno, ast.unparse(s.name), s.in_c) for s in calls]
 
     @property
     def by_kernels(self) -> list[Any]:

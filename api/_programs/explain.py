@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from opweave._html.shown import Shown
-from opweave._programs.interface import ProgramLike, RanLike
+from opweave._programs.interface import ProgramLike, RanLike, RolledLike, Run
 from opweave._programs.rates import Rates, Regime
 from opweave._programs.units import size
 from opweave.compiler.ir.values import Extents
@@ -28,25 +28,6 @@ from opweave.runtime.calls.plan import planned
 
 # As much as a person reads at once.
 COLUMNS, LINES = 100, 60
-# Kernels, and the extents that they ran for.
-Run = tuple[Lowered, Extents]
-
-
-class RolledLike(Protocol):
-    """A function of which C runs loops, or kernels lines.
-
-    Attributes:
-        in_c: the line of each loop, and its source; ``left`` to Python: the line, and why.
-        by_kernels: the first and the last of lines, and what they were lowered to.
-    """
-
-    left: list[tuple[int, str]]
-
-    @property
-    def in_c(self) -> list[tuple[int, str]]: ...
-
-    @property
-    def by_kernels(self) -> list[tuple[int, int, Run]]: ...
 
 
 @dataclass(frozen=True)
@@ -163,18 +144,22 @@ def explain_numpy(name: str, why: str) -> Explanation:
 def explain_loops(name: str, rolled: RolledLike) -> Explanation:
     """Explain a function of which C runs loops, or kernels lines; NumPy runs the others."""
     loops, runs = rolled.in_c, [run for _, _, run in rolled.by_kernels]
+    calls = {(line, called): texts for line, called, texts in rolled.called_fused}
     places = dict.fromkeys((first, last) for first, last, _ in rolled.by_kernels)
-    in_c = f"C runs {len(loops)} loop(s), on one core" if loops or not runs else ""
+    in_c = f"C runs {len(loops)} loop(s), on one core" if loops or not (runs or calls) else ""
     kernels = f"kernels run lines at {len(places)} place(s)" if runs else ""
+    fused = f"{len(calls)} call(s) are fused themselves" if calls else ""
     lines = [
-        f"{name}: {', '.join(filter(None, (in_c, kernels)))}; NumPy runs the lines around them",
+        f"{name}: {', '.join(filter(None, (in_c, kernels, fused)))}; NumPy runs the lines around "
+        "them",
         *(f"  the loop at line {line}, see .sources[{n}]" for n, (line, _) in enumerate(loops)),
         *(f"  lines {first} to {last} by kernels" for first, last in places),
+        *(f"  the call of {called} at line {line}" for line, called in calls),
         *(["left to Python:"] if rolled.left else []),
         *(f"  the loop at line {line}: {why}" for line, why in rolled.left),
     ]
     made = _explained(runs, _Against.of(runs), lines)
-    sources = tuple(source for _, source in loops)
+    sources = tuple([source for _, source in loops] + [t for ts in calls.values() for t in ts])
     return replace(made, sources=(*sources, *made.sources), loops=sources)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from opweave.compiler.ir.graph import FunctionGraph, Written
+from opweave.compiler.ir.values import Extents
 from opweave.compiler.pipeline.driver import Lowered, Options
 from opweave.compiler.pipeline.specialise import Specialised, Variant
 from opweave.compiler.scheduling.schedule import Schedule
@@ -111,3 +112,28 @@ class RanLike(Protocol):
     def breaks(self) -> tuple[Any, ...]: ...
     @property
     def segments(self) -> tuple[Any, ...]: ...
+
+
+# Kernels, and the extents that they ran for.
+Run = tuple[Lowered, Extents]
+
+
+class RolledLike(Protocol):
+    """A function of which C runs loops, or kernels lines.
+
+    Attributes:
+        in_c: the line of each loop, and its source; ``left`` to Python: the line, and why.
+        called_fused: of calls that are fused themselves the line, the function, and its loops.
+        by_kernels: the first and the last of lines, and what they were lowered to.
+    """
+
+    left: list[tuple[int, str]]
+
+    @property
+    def in_c(self) -> list[tuple[int, str]]: ...
+
+    @property
+    def called_fused(self) -> list[tuple[int, str, list[str]]]: ...
+
+    @property
+    def by_kernels(self) -> list[tuple[int, int, Run]]: ...

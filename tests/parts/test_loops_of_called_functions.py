@@ -134,6 +134,14 @@ def test_a_function_that_is_replaced_is_the_new_one(monkeypatch):
     np.testing.assert_allclose(fused(X)[0], X * 12 - X * 26)
 
 
+def test_explain_names_the_calls_and_has_the_loops():
+    found = ow.fuse(crossing).explain(X)
+    assert "2 call(s) are fused themselves" in found.text
+    assert "the call of averaged at line" in found.text
+    assert len(found.loops) == 2
+    assert all("alpha" in source or "a * x[i]" in source for source in found.loops)
+
+
 def test_a_whole_function_stays_a_whole():
     def few(x):
         return averaged(x, 3)
