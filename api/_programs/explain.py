@@ -159,7 +159,8 @@ def explain_loops(name: str, rolled: RolledLike) -> Explanation:
         *(f"  the loop at line {line}: {why}" for line, why in rolled.left),
     ]
     made = _explained(runs, _Against.of(runs), lines)
-    sources = tuple([source for _, source in loops] + [t for ts in calls.values() for t in ts])
+    theirs = dict.fromkeys(text for texts in calls.values() for text in texts)
+    sources = (*(source for _, source in loops), *theirs)
     return replace(made, sources=(*sources, *made.sources), loops=sources)
 
 
