@@ -274,7 +274,7 @@ class Fallback:
 
         kinds, name = self._plain.by_size(call), self._signature.name
         if (told := self._plain.found(call)) is not None:
-            return explain_numpy(name, told[0])
+            return explain_numpy(name, told[0]).with_notes(self.loop_notes(call))
         found = self.loops.known.get(kinds) if self.loops.runs(kinds) else None
         return None if found is None else explain_loops(name, found)
 

@@ -14,11 +14,11 @@ from opweave.compiler.lines.values import MOST, Number, Size, Strided
 
 
 class Slice(NamedTuple):
-    """``start:stop:step`` of an index."""
+    """``start:stop:step`` of an index; a step by name is one that is positive."""
 
     start: Number | None
     stop: Number | None
-    step: int
+    step: int | str
 
 
 # None is a new axis.
@@ -72,7 +72,9 @@ class Indexing:
             is_whole=False,
         )
 
-    def _along(self, item: Number | Slice, size: Size, axis: int) -> tuple[Size, Size | None, int]:
+    def _along(
+        self, item: Number | Slice, size: Size, axis: int
+    ) -> tuple[Size, Size | None, int | str]:
         """First place, number of elements and step along an axis; None elements of an index."""
         if isinstance(item, Number):
             return self._place(item, size, axis), None, 1
@@ -116,7 +118,7 @@ class Indexing:
             index.known is not None and index.known >= 0 and self._is_least(size, index.known + 1)
         )
 
-    def _part(self, part: Slice, size: Size) -> tuple[Size, Size, int]:
+    def _part(self, part: Slice, size: Size) -> tuple[Size, Size, int | str]:
         """First place, number of elements and step of a slice."""
         if part.step != 1:
             return *self._stepped(part, size), part.step
@@ -157,8 +159,9 @@ class Indexing:
         step, last = part.step, size.plus(-1)
         if part.start is None and part.stop is None and step == -1:
             return last, size
-        low, high = (Size.of(0), size) if step > 0 else (Size.of(-1), last)
-        defaults = (low, high) if step > 0 else (high, low)
+        goes_up = isinstance(step, str) or step > 0
+        low, high = (Size.of(0), size) if goes_up else (Size.of(-1), last)
+        defaults = (low, high) if goes_up else (high, low)
         ends = []
         for bound, default in zip((part.start, part.stop), defaults, strict=True):
             if bound is None:
@@ -185,7 +188,7 @@ class Indexing:
         return number.size
 
 
-def _span(first: Size, length: Size | None, step: int, size: Size) -> tuple[Size, Size]:
+def _span(first: Size, length: Size | None, step: int | str, size: Size) -> tuple[Size, Size]:
     """The first and the last place that are looked at."""
     if length is None:
         return first, first

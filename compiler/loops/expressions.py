@@ -168,8 +168,10 @@ class Expressions(Picking):
             for part in (node.lower, node.upper, node.step)
         )
         by = 1 if step is None else step.known
+        if step is not None and by is None and step.is_integer and step.low > 0:
+            return Slice(start, stop, self.text.named("int64", self.indexing.size_of(step).text))
         if type(by) is not int or by == 0:
-            raise NoLoopError("a slice whose step changes")
+            raise NoLoopError("a slice whose step may be 0 or negative")
         return Slice(start, stop, by)
 
     def has_effects(self, node: ast.AST) -> bool:
