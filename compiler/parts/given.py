@@ -159,6 +159,16 @@ class TracerOfGiven(Tracer):
             self.aliases[made.value.id] = (array.value, of)
         return super().alias(array, made, of)
 
+    @unwatched
+    def viewed(self, array: TracedArray, made: TracedArray, key: Any) -> None:
+        """Let a part of an array that is there be NumPy's own view: no segment knows its place."""
+        given = self.given.get(array.value.id)
+        if given is None or made.value.id in self.given or not made.value.shape:
+            return
+        view = given.found[self.concrete(key)]
+        if np.may_share_memory(view, given.found):
+            self.there(made.value, view)
+
     def lies_in_rows(self, value: Value) -> bool:
         given = self.given.get(value.id)
         if value.id in self.aliases:

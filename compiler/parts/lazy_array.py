@@ -163,10 +163,13 @@ class LazyArray(TracedArray):
 
     def __getitem__(self, key: Any) -> Any:
         run = self._or_eagerly_unwatched if _is_plain(key) else self._or_eagerly
-        return self.tracer.told(run(
+        made = run(
             "indexing", lambda: super(LazyArray, self).__getitem__(key),
             lambda array, key: array[key], (self, key),
-        ))  # fmt: skip
+        )  # fmt: skip
+        if _is_plain(key) and isinstance(made, LazyArray):
+            self.tracer.viewed(self, made, key)
+        return self.tracer.told(made)
 
     __iter__ = _or_by_numpy("iteration", TracedArray.__iter__, iter)
     __matmul__ = _or_by_numpy("@", TracedArray.__matmul__, operator_module.matmul)

@@ -134,3 +134,37 @@ def test_a_saved_program_writes_where_the_number_says(tmp_path):
         np.testing.assert_array_equal(u, wanted)
     with pytest.raises(ow.errors.ArgumentError, match="i_ < 6 = True"):
         loaded(U.copy(), 6, V)
+
+
+def read_by(u, i):
+    return u[i] * 2 + u[i:][0]
+
+
+@pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
+def test_in_parts_another_place_that_is_read_by_is_no_other_segment(monkeypatch):
+    from opweave.compiler.pipeline import specialise
+
+    lowered, finish = [], specialise.finish
+    monkeypatch.setattr(specialise, "finish", lambda *a: lowered.append(1) or finish(*a))
+    with ow.config(recompile_limit=1):
+        fused = ow.fuse(read_by)
+        for n, i in enumerate((1, 2, 3, 4, -1, 0)):
+            np.testing.assert_array_equal(fused(U, i), read_by(U, i))
+            lowered = lowered if n > 1 else []
+    assert not lowered
+
+
+@pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
+def test_in_parts_views_of_an_argument_see_what_is_written_to_it():
+    def function(u, i):
+        row, rest = u[i], u[i + 1 :]
+        u[i] += 1
+        row *= 2
+        rest[0] = row
+        u[i + 1, 0] = 7
+        return row + rest[0], rest.sum(), u[i], np.unique(row)
+
+    with ow.config(recompile_limit=1):
+        fused = ow.fuse(function)
+        for i in (0, 1, 2, 3):
+            agree(function, fused, lambda i=i: (U.copy(), i))
