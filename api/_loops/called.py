@@ -40,6 +40,10 @@ class CalledFunctions:
         self._caller, self._fuse = getattr(caller, "__code__", None), fuse
         self._known: dict[CodeType, tuple[FunctionType, FusedFunction]] = {}
 
+    def clear(self) -> None:
+        """Fuse them anew at their next calls."""
+        self._known.clear()
+
     def instead_of(self, plain: Any) -> FusedFunction | None:
         """What is called in the place of a function; None for itself."""
         if not _is_with_loops(plain) or plain.__code__ is self._caller:

@@ -47,6 +47,8 @@ class Loops:
         self.known.clear()
         self.reasons.clear()
         self._asked, self._first = False, None
+        if self.called is not None:
+            self.called.clear()
 
     def has_any(self) -> bool:
         """Whether the function has a loop that might run in C."""

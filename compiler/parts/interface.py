@@ -58,6 +58,9 @@ class LazyTracerLike(TracerLike, Protocol):
     asking: int
     leaked: bool
 
+    def viewed(self, array: Any, made: Any, key: Any) -> None:
+        """Let a part of an array that is there be NumPy's own view."""
+
     def begin(self) -> None:
         """The arrays that were taken until now are the arguments; they stay."""
 
