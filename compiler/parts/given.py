@@ -166,7 +166,7 @@ class TracerOfGiven(Tracer):
         if given is None or made.value.id in self.given or not made.value.shape:
             return
         view = given.found[self.concrete(key)]
-        if np.may_share_memory(view, given.found):
+        if not isinstance(view, np.ndarray) or np.may_share_memory(view, given.found):
             self.there(made.value, view)
 
     def lies_in_rows(self, value: Value) -> bool:
