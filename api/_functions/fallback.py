@@ -100,7 +100,7 @@ class Fallback:
                 raise ByNumPy("", rolled=kinds, learns=call.arrays) from None
             stays = not why or isinstance(error, RoundsError)
             told = why or f"{error}. {NOT_WORTH}"
-            once, lines = "short" if why else None, breaks_at_lines(error)
+            once, lines = "short" if why else "loops", breaks_at_lines(error)
             raise ByNumPy(told, once, rolled=kinds, stays=stays, lines=lines) from None
         is_refusal = isinstance(error, BREAKS)
         if isinstance(error, RecompileError):
