@@ -27,11 +27,16 @@ def kind_of(cls: type) -> ArrayKind | None:
     if any(getattr(cls, name, None) is not None for name in MEANING):
         return None
     for protocol, view in VIEWS.items():
-        if getattr(cls, protocol, None) is not None:
+        if _gives(getattr(cls, protocol, None)):
             label = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
             give = _by_namespace if hasattr(cls, "__array_namespace__") else None
             return ArrayKind(label, partial(view, label), give)
     return None
+
+
+def _gives(attribute: Any) -> bool:
+    """Whether an attribute of a class may give a description: a method, a property or a dict."""
+    return hasattr(type(attribute), "__get__") or isinstance(attribute, dict)
 
 
 def by_interface(label: str, value: Any) -> Any:

@@ -79,9 +79,11 @@ class Loops:
 
     def has_own(self) -> bool:
         """Whether such a loop is in the function itself, and not in one that it calls."""
-        return self.has_any() and self._first is not None and (
-            any(isinstance(site, Site) for site in self._first.sites)
-        )  # fmt: skip
+        given = self._given
+        if not isinstance(given, FunctionType) or not has_loop(given.__code__):
+            return False
+        sites = self._first.sites if self.has_any() and self._first is not None else ()
+        return any(isinstance(site, Site) for site in sites)
 
     def runs(self, kinds: Any) -> bool:
         """Whether it is known that C runs loops of calls of some kinds."""

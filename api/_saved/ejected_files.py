@@ -15,6 +15,8 @@ from opweave.opcodes.errors import EjectedError
 FORMAT = 1
 Place = tuple[str, ...]
 # Names of functions that a folder can have: of a module or a class, no lambda.
+# Bytes of a file name, of file systems of Linux; those of a name are ASCII.
+MOST_NAME = 255
 NAMED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 REMEDIES = (
     "eject it again with --force (the old file is kept as .old), remove the .cu and the .json, or "
@@ -80,6 +82,8 @@ def folder_of(fn: Any) -> Path | None:
     code = getattr(fn, "__code__", None)
     name = getattr(fn, "__qualname__", "")
     if code is None or not code.co_filename.endswith(".py") or not NAMED.fullmatch(name):
+        return None
+    if len(name) > MOST_NAME:  # no file system has a folder of that name
         return None
     file, here = Path(code.co_filename), Path(fn.__globals__.get("__file__") or "")
     if not file.is_absolute() and here.name == file.name:  # of a script whose folder was left

@@ -83,7 +83,8 @@ def test_a_kernel_that_would_compile_for_long_is_split(name, step, length, kerne
     fused = chain(step, length)
 
     assert len(fused.lower(X, target="sm_90a").kernels) == kernels
-    assert kernels == 1 or "would compile for long" in fused.explain(X).text
+    with ow.config(loops=False):  # which C would run
+        assert kernels == 1 or "would compile for long" in fused.explain(X).text
 
 
 @pytest.mark.parametrize(("length", "kernels"), [(35, 1), (100, 3)])

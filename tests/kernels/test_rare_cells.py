@@ -54,6 +54,13 @@ CELLS = {
     ("not_equal of i", "row", "sm_80"): (in_rows(lambda x: x != 3), (INT,)),
     ("prod of i", "reduce", "sm_80"): (np.prod, (LONG,)),
     ("sum of i", "reduce", "sm_80"): (np.sum, (LONG,)),
+    ("copy of c", "row", "host"): (lambda x: (x.copy(), x.sum(axis=1)), (COMPLEX,)),
+    ("modf of f", "outer", "sm_90a"): (lambda x: np.modf(x)[0].sum(axis=0), (FLOAT,)),
+    ("square of f", "outer", "sm_80"): (lambda x: np.square(x).sum(axis=0), (FLOAT,)),
+    ("where of c", "row", "host"): (
+        lambda x, k: np.where(k > 0, x, x * 2).sum(axis=1),
+        (COMPLEX, 1.0),
+    ),
     ("sinh of f", "row", "host"): (in_rows(np.sinh), (FLOAT,)),
     ("square of c", "row", "host"): (in_rows(np.square), (COMPLEX,)),
     ("cast", "tile", "sm_80"): (lambda x, y: x.T.astype(np.float64) + y, (SQUARE, SQUARE)),
