@@ -4,6 +4,11 @@
 #include "simt.cuh"
 #include "hints.cuh"
 #define OW_UNROLL
+#if defined(OW_VERIFY) && !defined(OW_SANITIZE)  // blocks run one after the other
+#define OW_WAIT ow_host->fail(OW_STOPPED, "a block waits for a part that no block before it had", OW_SITE)
+#else
+#define OW_WAIT
+#endif
 #define OW_WINS(x, y, LOSES) (y LOSES##= x || x != x)
 #if defined(__x86_64__) && !defined(OW_VERIFY)
 #define OW_BYTE(x) ((int)(x))  // of what an int has not it is -2**31, by a vector's instruction, too

@@ -73,7 +73,7 @@ drawdown_scan_parts_f32(
     // what came before the part: the totals of the parts before, in rising order
     __shared__ float cummax0_part[PARTS];
     for (int p = lane; p < part; p += BLOCK) {
-        while (((volatile unsigned*)ready)[p] == 0) {}
+        while (((volatile unsigned*)ready)[p] == 0) OW_WAIT;
         __threadfence();
         cummax0_part[p] = cummax0_parts[p];
     }

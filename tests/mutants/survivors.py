@@ -9,6 +9,15 @@ from tests.mutants.make import Mutant
 # pattern over "file:line: change: `before` -> `after`", reason
 EXPLAINED: tuple[tuple[str, str], ...] = (
     (
+        r"common\.cuh:\d+: drop a return: `return;`",
+        "Where chunks are whole, what follows stores the same elements once more.",
+    ),
+    (
+        r"reduce\.cu\.j2:\d+: swap \+ and -: `for \(; c \+ \(CHUNKS - 1\)",
+        "Fewer chunks are loaded at once: those that are left are taken one by one behind, by the "
+        "same plan.",
+    ),
+    (
         r"(pass_macros|scan_parts|column_macros)\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
         "The fence of the reading side: the checker takes what an atomic has read as known, as the "
         "programming guide's own example does, which has no such fence.",
