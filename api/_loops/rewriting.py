@@ -62,7 +62,8 @@ class SiteRewriter(ast.NodeTransformer):
         self.tree, self.called = tree, called
         self.inner = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
         self.read = Counter(reads_of(tree)) + Counter(told_in(tree))
-        self.own = {id(node) for node in ast.walk(tree)}
+        # held: no node that is made here gets the identity of one that was replaced
+        self.own = {id(node): node for node in ast.walk(tree)}
         code = function.__code__
         self.elsewhere = {*code.co_cellvars, *code.co_freevars, *globals_in(tree)}
         self.depth = 0  # of loops around

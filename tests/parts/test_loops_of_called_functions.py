@@ -150,3 +150,26 @@ def test_a_whole_function_stays_a_whole():
     fused(np.arange(5.0))
     assert not fused.fallback.loops.run_any()
     assert fused.lower(np.arange(5.0)).lowered.kernels
+
+
+def test_a_statement_that_is_made_for_a_loop_is_never_taken_for_one_of_the_function():
+    """Where a node that was replaced was let go, another one had its identity, by chance."""
+    import ast
+    import copy
+    import gc
+
+    from opweave._loops.rewriting import SiteRewriter
+    from opweave.compiler.captures.source import tree_of
+
+    def rows(x):
+        for row in x:
+            row += 1
+        return x.sum()
+
+    tree = tree_of(rows)
+    rewriter = SiteRewriter(rows, copy.deepcopy(tree), [], frozenset(), None, None)
+    before = {number: type(node) for number, node in rewriter.own.items()}
+    rewriter.rewritten()
+    gc.collect()
+    made = [ast.parse("x = 1") for _ in range(2000)]
+    assert not {id(part) for tree in made for part in ast.walk(tree)} & before.keys()
