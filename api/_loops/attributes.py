@@ -29,7 +29,7 @@ class Lifted(NamedTuple):
 def lifted(loop: ast.stmt, function: FunctionType) -> tuple[Lifted, ...]:
     """Give names to the attributes that a loop reads, in its tree.
 
-    None where an attribute is assigned to, as it might be the same one.
+    It gets none where it assigns to an attribute, which might be the same one.
     """
     parts = list(ast.walk(loop))
     if any(isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) for n in parts):

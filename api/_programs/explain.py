@@ -144,7 +144,7 @@ def explain_numpy(name: str, why: str) -> Explanation:
 def explain_loops(name: str, rolled: RolledLike) -> Explanation:
     """Explain a function of which C runs loops, or kernels lines; NumPy runs the others."""
     loops, runs = rolled.in_c, [run for _, _, run in rolled.by_kernels]
-    calls = {(line, called): texts for line, called, texts in rolled.called_fused}
+    calls = rolled.called_fused
     places = dict.fromkeys((first, last) for first, last, _ in rolled.by_kernels)
     in_c = f"C runs {len(loops)} loop(s), on one core" if loops or not (runs or calls) else ""
     kernels = f"kernels run lines at {len(places)} place(s)" if runs else ""
@@ -154,12 +154,12 @@ def explain_loops(name: str, rolled: RolledLike) -> Explanation:
         "them",
         *(f"  the loop at line {line}, see .sources[{n}]" for n, (line, _) in enumerate(loops)),
         *(f"  lines {first} to {last} by kernels" for first, last in places),
-        *(f"  the call of {called} at line {line}" for line, called in calls),
+        *dict.fromkeys(f"  the call of {called} at line {line}" for line, called, _ in calls),
         *(["left to Python:"] if rolled.left else []),
         *(f"  the loop at line {line}: {why}" for line, why in rolled.left),
     ]
     made = _explained(runs, _Against.of(runs), lines)
-    theirs = dict.fromkeys(text for texts in calls.values() for text in texts)
+    theirs = dict.fromkeys(text for *_, texts in calls for text in texts)
     sources = (*(source for _, source in loops), *theirs)
     return replace(made, sources=(*sources, *made.sources), loops=sources)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from opweave._saved.plain import as_data, of_expr, of_structure
 from opweave.compiler.captures.places import Place
-from opweave.compiler.captures.structure import Structure, Tree
+from opweave.compiler.captures.structure import Structure, leaves_of
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.pipeline.specialise import Variant, symbol_extents
 from opweave.compiler.tracing.arguments import ArrayType, Static
@@ -41,14 +41,7 @@ class GivenArguments:
         """Each parameter and place, its structure, and the types of its leaves by name."""
         rest = iter(self.types.items())
         for place, tree in zip(self.places, self.trees, strict=True):
-            yield place, tree, [next(rest) for _ in range(_count(tree))]
-
-
-def _count(tree: Structure | None) -> int:
-    """How many leaves a structure has."""
-    if tree is None:
-        return 1
-    return sum(map(_count, tree.children)) if isinstance(tree, Tree) else 0
+            yield place, tree, [next(rest) for _ in range(leaves_of(tree))]
 
 
 def signature_data(given: GivenArguments, variant: Variant) -> tuple[dict[str, Any], list[Any]]:
@@ -79,10 +72,9 @@ def signature_data(given: GivenArguments, variant: Variant) -> tuple[dict[str, A
 
 def _within(expr: Expr, extents: Mapping[str, int]) -> Expr:
     """An expression with the extents that a saved program has."""
-    if expr.op == "extent":
-        return literal(extents[expr.args[0]])
-    is_leaf = expr.op in ("literal", "argument")
-    return expr if is_leaf else Expr(expr.op, tuple(_within(arg, extents) for arg in expr.args))
+    return expr.with_leaves(
+        lambda leaf: literal(extents[leaf.args[0]]) if leaf.op == "extent" else leaf
+    )
 
 
 def _take_leaves(given: GivenArguments, variant: Variant, made: dict[str, Any]) -> list[Any]:

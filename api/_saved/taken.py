@@ -69,11 +69,9 @@ def _kind_of(function: str, name: str, value: Any) -> str:
 
 def with_known(expr: Expr, known: Mapping[str, Expr]) -> Expr:
     """An expression with numbers in the place of some arguments."""
-    if expr.op == "argument":
-        return known.get(expr.args[0], expr)
-    if expr.op in ("literal", "extent"):
-        return expr
-    return Expr(expr.op, tuple(with_known(arg, known) for arg in expr.args))
+    return expr.with_leaves(
+        lambda leaf: known.get(leaf.args[0], leaf) if leaf.op == "argument" else leaf
+    )
 
 
 def check_numbers(variant: Variant, name: str) -> None:

@@ -123,7 +123,6 @@ def _part_along(target: TracedArrayLike, axis: int, item: Any) -> tuple[list[Any
         c, extent, _ = _places_along(target, axis)
         return [c == checked(target.tracer, item, extent)], []
     if is_picked(item):
-        _nonempty(target)
         c, extent, _ = _places_along(target, axis)
         place, at = picked(target.tracer, item, axis, extent)
         typed = Expr(f"np.{c.dtype.name}", (place,))  # of the places' own type

@@ -291,8 +291,7 @@ class GraphBuilder:
         return operand
 
     def resolve_expr(self, expr: Expr) -> Expr:
-        if expr.op == "extent":
-            return self.extent_expr(Symbol(expr.args[0]))
-        if expr.op in ("literal", "argument"):
-            return expr
-        return Expr(expr.op, tuple(self.resolve_expr(a) for a in expr.args))
+        def resolved(leaf: Expr) -> Expr:
+            return self.extent_expr(Symbol(leaf.args[0])) if leaf.op == "extent" else leaf
+
+        return expr.with_leaves(resolved)

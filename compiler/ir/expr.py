@@ -51,6 +51,12 @@ class Expr:
     def __reduce__(self) -> Any:
         return Expr, (self.op, self.args)
 
+    def with_leaves(self, of: Callable[[Expr], Expr]) -> Expr:
+        """The same expression of other literals, arguments and extents."""
+        if self.op in ("literal", "argument", "extent"):
+            return of(self)
+        return Expr(self.op, tuple(arg.with_leaves(of) for arg in self.args))
+
     def leaves(self) -> Iterator[Expr]:
         if self.op in ("literal", "argument", "extent"):
             yield self

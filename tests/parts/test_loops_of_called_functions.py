@@ -136,7 +136,7 @@ def test_a_function_that_is_replaced_is_the_new_one(monkeypatch):
 
 def test_explain_names_the_calls_and_has_the_loops():
     found = ow.fuse(crossing).explain(X)
-    assert "2 call(s) are fused themselves" in found.text
+    assert "3 call(s) are fused themselves" in found.text
     assert "the call of averaged at line" in found.text
     assert len(found.loops) == 1
     assert "a * x[i] + (1 - a) * out[i - 1]" in found.loops[0]

@@ -94,6 +94,15 @@ def test_the_last_but_one_row_is_one_trace_for_all_lengths():
     assert len(fused.traces) == 1
 
 
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3), (1, 1)])
+def test_arrays_without_elements_do_what_numpy_does(shape):
+    fused = ow.fuse(row)
+    for i in (0, -1, 2):
+        found, wanted = (outcome(f, np.ones(shape), i) for f in (fused, row))
+        assert found[0] == wanted[0] or issubclass(found[0], wanted[0])
+        np.testing.assert_array_equal(found[1][0], wanted[1][0])
+
+
 @pytest.mark.parametrize("i", [6, -7, 10**12, 2**40])
 @pytest.mark.parametrize("first", [2, -2])
 def test_a_number_without_a_place_writes_nothing(i, first):
