@@ -37,8 +37,6 @@ COMPARISONS = (
     ("ne", "not_equal"),
 )
 UNARY = (("neg", "negative"), ("pos", "positive"), ("abs", "absolute"), ("invert", "invert"))
-# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
-POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
 
 
 def is_traced_array(item: Any) -> bool:

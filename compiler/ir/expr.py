@@ -16,7 +16,7 @@ from opweave.opcodes.cached import cached_property
 
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "exponent_is": "==", "ne": "!=",
     "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
 }  # fmt: skip
 
@@ -115,6 +115,7 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ge": operator.ge,
     "eq": operator.eq,
     "ne": operator.ne,
+    "exponent_is": operator.eq,  # of a number that makes another function of a power
     "and": operator.and_,
     "or": operator.or_,
     "xor": operator.xor,

@@ -19,9 +19,7 @@ from opweave.compiler.lines.values import (
     Unchanging,
 )
 from opweave.opcodes.dtypes import BOOL, F64, DType
-
-# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
-POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
+from opweave.opcodes.operators.functions import POWERS_BY_NUMBER
 
 
 class Arithmetic(Reducing):
@@ -75,7 +73,7 @@ class Arithmetic(Reducing):
         if exponent is not None and not isinstance(a, Number):
             is_square = type(exponent) is int and exponent == 2
             is_float = isinstance(dtype, DType) and dtype.kind in "fc"
-            if (short := POWERS.get(exponent)) and (is_float or is_square):
+            if (short := POWERS_BY_NUMBER.get(exponent)) and (is_float or is_square):
                 return self.apply(short, a)
         whole = [getattr(type_of(o), "kind", "i") in "iub" for o in (a, b)]
         if all(whole) and not (type(exponent) is int and exponent >= 0):

@@ -16,7 +16,7 @@ from opweave.compiler.arrays.indexing import indexed, length, rows
 from opweave.compiler.arrays.integers import plain
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import has_arrays, lifted, lists_lifted
-from opweave.compiler.arrays.traced_operators import POWERS, ArrayOperators
+from opweave.compiler.arrays.traced_operators import ArrayOperators
 from opweave.compiler.arrays.vectors import applied
 from opweave.compiler.ir.values import Value
 from opweave.compiler.library.calling import library_function, library_method
@@ -31,6 +31,7 @@ from opweave.compiler.numpy_api.math_sums import ACCUMULATES, accumulated
 from opweave.compiler.numpy_api.registry import NumpyFunction
 from opweave.compiler.numpy_api.scipy_special import special_function
 from opweave.compiler.numpy_api.signatures import NONE
+from opweave.compiler.traced.exponents import power_by
 from opweave.compiler.traced.refused import Refused, check_repeated, name_of_class, not_yet
 from opweave.compiler.traced.selection import MaskSelection, selected, stored
 from opweave.compiler.traced.ufuncs import Keywords, into, named_once, outer_operands
@@ -254,13 +255,7 @@ class TracedArray(Refused, ArrayOperators):
         return self.tracer.apply(operator, operands)
 
     def _power(self, exponent: Any) -> Operator:
-        if type(exponent) in (int, float):
-            is_float = self.value.dtype.kind in "fc"
-            is_square = type(exponent) is int and exponent == 2  # 2.0 makes floats of integers
-            short = POWERS.get(exponent) if is_float or is_square else None
-            if short is not None:
-                return OPERATORS[short]
-        return OPERATORS["power"]
+        return power_by(self.tracer, self.value.dtype, exponent)
 
     def _assigned(self, value: Any, name: str) -> Any:
         if self.tracer.is_number(self.value):

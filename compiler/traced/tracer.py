@@ -16,6 +16,7 @@ from opweave.compiler.ir.values import Extent, Value, Where
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
 from opweave.compiler.traced.composed import composed
+from opweave.compiler.traced.exponents import with_known_exponent
 from opweave.compiler.traced.handwritten import launched
 from opweave.compiler.traced.lengths import LONG_NUMBER, MOST_TERMS, Length, Limits
 from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
@@ -97,6 +98,7 @@ class Tracer(SharedMemory):
         """Apply an operator to traced values and numbers."""
         operator = self.edits.get(operator.name, operator)
         where, operands = self.where(), resolved(operator, operands)
+        operands = with_known_exponent(self, operator, operands)
         is_kernel = operator.kind is Kind.HANDWRITTEN
         if not (is_kernel or any(isinstance(o, TracedArray) for o in operands)):
             return self._apply_to_scalars(operator, operands, attrs or {})

@@ -98,6 +98,8 @@ SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
 # Largest slope of the functions that are not monotone, for error bounds.
 SLOPES = {"sin": 1.0, "cos": 1.0}
 
+# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
+POWERS_BY_NUMBER = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
 POWERS = {"f": "pow(x, y)", "iu": "int_pow(x, y)"}
 PAIRS: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
     ("arctan2", np.arctan2, {"f": "atan2(x, y)"}, Cost(20, 1), figures((3, 2), (1.7, 0.9))),

@@ -65,3 +65,35 @@ def test_an_error_in_a_number_that_is_caught_is_that_of_these_numbers(numbers):
     fused, x = ow.fuse(caught), np.ones(5)
     for n in numbers:
         np.testing.assert_array_equal(fused(x, n), caught(x, n))
+
+
+def powers(x, s):
+    return x**s, np.power(x, s)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("number", [2.0, 2, 0.5, -1.0, 1.0])
+def test_a_power_by_a_calls_number_is_the_function_that_numpy_takes(number, dtype):
+    x = np.concatenate([np.random.default_rng(0).random(50), [-0.0, -np.inf]]).astype(dtype)
+    fused = ow.fuse(powers)
+    fused(x, 3.0)
+    with np.errstate(all="ignore"):
+        found, expected = fused(x, number), x**number
+        np.testing.assert_array_equal(found[0].view("u1"), expected.view("u1"))
+        np.testing.assert_allclose(found[1], np.power(x, number), 1e-6)
+
+
+def test_numbers_that_make_no_other_function_share_a_kernel():
+    x, fused = np.random.default_rng(0).random(50), ow.fuse(powers)
+    for number in (3.0, 1 / 2.2, -2.0, 0.0):
+        np.testing.assert_allclose(fused(x, number)[0], x**number, 1e-12)
+    assert len(fused.traces) == 1
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u8", "c16"])
+def test_integers_and_complex_numbers_to_a_calls_number_are_numpys(dtype):
+    x, fused = np.arange(1, 9).astype(dtype), ow.fuse(powers)
+    for number in (2, 3, 2.0, -1.0, 0.5):
+        for found, expected in zip(fused(x, number), powers(x, number), strict=True):
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, 1e-14)

@@ -180,6 +180,10 @@ def first_row(u):
     u[0] = u[-1] * 2
 
 
+def powers(x, s):
+    return x**s
+
+
 def remainders(x, s):
     return x * (s % 3)
 
@@ -189,6 +193,8 @@ REFUSED = {
     "a view": (lambda: lowered("an extent and a view", "sm_90a"), "a view or a number of extents"),
     "a number that is looked at": (lambda: lowered("a text, and a number that is looked at", "sm_90a"),
                                    r"looks at the value of a number \(cut > 0\)"),
+    "a number that makes another function of a power": (
+        lambda: ow.fuse(powers).lower(drawn(64), 2.0, target="sm_90a"), r"\(s == 2\)"),
     "part of an argument": (
         lambda: ow.fuse(first_row).lower(drawn(64, 16), target="sm_90a"),
         r"writes to u\[0\]",

@@ -1,0 +1,53 @@
+"""Powers by a number, of which NumPy makes other functions where the number is 2 or its like."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+from opweave.compiler.arrays.interface import TracerLike
+from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Operator
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.operators.functions import POWERS_BY_NUMBER
+
+
+def power_by(tracer: TracerLike, dtype: DType, exponent: Any) -> Operator:
+    """The operator that ``array ** exponent`` is, for an array of this dtype."""
+    number = known_exponent(tracer, dtype, exponent)
+    if type(number) in (int, float):
+        is_square = type(number) is int and number == 2  # 2.0 makes floats of integers
+        short = POWERS_BY_NUMBER.get(number) if dtype.kind in "fc" or is_square else None
+        if short is not None:
+            return OPERATORS[short]
+    return OPERATORS["power"]
+
+
+def with_known_exponent(
+    tracer: TracerLike, operator: Operator, operands: Sequence[Any]
+) -> Sequence[Any]:
+    """The operands, of a power by a number that makes another function of it with the number."""
+    if operator.name != "power" or not is_traced_array(operands[0]):
+        return operands
+    base, exponent = operands
+    return base, known_exponent(tracer, base.value.dtype, exponent)
+
+
+def known_exponent(tracer: TracerLike, dtype: DType, exponent: Any) -> Any:
+    """An exponent, itself where it is a call's number that makes another function of the power.
+
+    Which of them it is becomes part of the guard. Of integers every power is the same function.
+    """
+    if not (is_traced_number(exponent) and dtype.kind in "fc"):
+        return exponent
+    found = exponent.example
+    if isinstance(found, bool) or not isinstance(found, numbers.Real):
+        return exponent
+    for number in POWERS_BY_NUMBER:
+        same = Expr("exponent_is", (exponent.expr, literal(number)))
+        if tracer.decide(same, bool(found == number)):
+            return found
+    return exponent
