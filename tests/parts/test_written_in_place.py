@@ -172,7 +172,7 @@ def longer_product_behind_a_write(u, x):
 def test_a_result_of_more_dimensions_than_the_array_is_not_stored_in_place(function):
     given = [np.ones((3, 4)), np.arange(4.0)]
     plain, fused = ([a.copy() for a in given] for _ in range(2))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="non-broadcastable"):
         function(*plain)
     with pytest.raises(ow.errors.ShapeError, match="cannot store"):
         ow.fuse(function)(*fused)
