@@ -98,7 +98,9 @@ def lines(found: Mapping[str, Sequence[float]]) -> list[str]:
     for name, times in found.items():
         limit = LIMITS[name]
         shown = "" if limit is None else f"<= {limit:g}"
-        made.append(f"{name:<26}{min(times):9.2f}{statistics.median(times):9.2f}  {shown}".rstrip())
+        made.append(
+            f"{name:<26}{min(times):9.2f}{statistics.median(times):9.2f}  {shown}".rstrip()
+        )
     return made
 
 

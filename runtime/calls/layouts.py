@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.graph import FunctionGraph
-from opweave.compiler.ir.values import Value, extent_of
-from opweave.compiler.ir.views import View
+from opweave.compiler.ir.values import extent_of
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.operators.products import indices
 from opweave.opcodes.operators.products import viewed as with_axes
 
 if TYPE_CHECKING:
+    from opweave.compiler.ir.graph import FunctionGraph
+    from opweave.compiler.ir.values import Value
+    from opweave.compiler.ir.views import View
     from opweave.compiler.scheduling.schedule import Schedule
 
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.ir.graph import FunctionGraph, Written
 from opweave.compiler.ir.parts import Index, Part, key_of
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.ir.values import Value
-from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.errors import BoundsError
 from opweave.runtime.calls.arrays import assigned, overlap, overlaps_itself, pointer
 
 if TYPE_CHECKING:
+    from opweave.compiler.ir.graph import FunctionGraph, Written
     from opweave.compiler.scheduling.schedule import Schedule
     from opweave.runtime.calls.planned import PlannedCall
 

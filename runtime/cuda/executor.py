@@ -26,8 +26,9 @@ from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.binaries.build import build_kernel
 from opweave.runtime.calls.arrays import assigned, pointer
 from opweave.runtime.calls.by_numpy import Compute, Operand
+from opweave.runtime.calls.interface import Launchable
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.steps import Launch, Launchable, number_types
+from opweave.runtime.calls.steps import Launch, number_types
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
 from opweave.runtime.cuda.products import LibraryProducts
 from opweave.runtime.cuda.starting import starter
