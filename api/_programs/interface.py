@@ -15,8 +15,9 @@ from opweave.compiler.pipeline.driver import Lowered, Options
 from opweave.compiler.pipeline.specialise import Specialised, Variant
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.structural import Placed
+from opweave.runtime.calls.graph_results import stores_of
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.calls.writes import Unwritten, store, stores_of
+from opweave.runtime.calls.writes import Unwritten, store
 
 
 class FusedLike(Protocol):

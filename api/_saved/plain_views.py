@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opweave.compiler.ir.parts import Index, Part, Span
-from opweave.runtime.calls.layouts import ViewRecipe
+from opweave.runtime.calls.views import ViewRecipe
 
 # Keys of what a step stores to part of an argument.
 SPAN, INDEX, ALL = "span", "index", "..."

@@ -12,7 +12,6 @@ import numpy as np
 from opweave._saved.plain import dtype_of, expr_of, of_data
 from opweave._saved.plain_views import part_of, view_of
 from opweave.compiler.ir.parts import Index, key_of
-from opweave.compiler.ir.values import Scalar
 from opweave.runtime.calls.plan import CallPlan
 from opweave.runtime.calls.planned import PlannedCall
 from opweave.runtime.calls.results import Returned, begun
@@ -20,10 +19,12 @@ from opweave.runtime.calls.steps import FORMATS, Step
 from opweave.runtime.calls.writes import Writes
 
 if TYPE_CHECKING:
+    from opweave.compiler.ir.expr import Expr
     from opweave.compiler.ir.values import Extents
+    from opweave.opcodes.dtypes import DType
     from opweave.runtime.binaries.binary import Binary
     from opweave.runtime.calls.by_numpy import Compute
-    from opweave.runtime.calls.layouts import ViewRecipe
+    from opweave.runtime.calls.views import ViewRecipe
     from opweave.runtime.calls.writes import Store
 
 Data = dict[str, Any]
@@ -38,6 +39,13 @@ class SavedParam(NamedTuple):
     name: str
     ctype: str
     source: Any = None
+
+
+class SavedNumber(NamedTuple):
+    """A number of a step, see ``Scalar`` of a graph."""
+
+    expr: Expr
+    dtype: DType
 
 
 class SavedMemory(NamedTuple):
@@ -136,7 +144,9 @@ def planned_call(
 def _plan(data: Data, executor: Any, binaries: Mapping[str, Binary]) -> CallPlan:
     kernels = {number: SavedKernel.of(row) for number, row in data["kernels"].items()}
     steps = (_step(row, kernels, executor, binaries) for row in data["steps"])
-    scalars = tuple(Scalar(expr_of(expr), dtype_of(name)) for expr, name in data["numbers"])
+    scalars: Any = tuple(
+        SavedNumber(expr_of(expr), dtype_of(name)) for expr, name in data["numbers"]
+    )
     memory: Any = SavedMemory(data["arena"])
     return CallPlan(
         data["inputs"],

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from opweave.compiler.ir.values import Extents, Scalar, Value, extent_of, product
 from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
 from opweave.runtime.calls.by_numpy import Compute, Operand
+from opweave.runtime.calls.graph_results import stores_of
 from opweave.runtime.calls.plan import CallPlan
 from opweave.runtime.calls.steps import FORMATS, Launch, Step, known_number, workspace
-from opweave.runtime.calls.writes import stores_of
 
 if TYPE_CHECKING:
     from opweave.compiler.kernels.kernel import Kernel
@@ -49,7 +49,7 @@ def call_plan(
     Args:
         launches: what starts each kernel; None where NumPy computes it, or it would write nothing.
         memory: of the temporaries.
-        straight: what kernels write straight to arguments, see ``straight_of`` of writes.py.
+        straight: what kernels write straight to arguments, see graph_results.py.
         maker: a function that makes arrays for a value, by its id.
     """
     graph = lowered.graph

@@ -1,15 +1,24 @@
-"""What a graph says of a call's results: what they are, which are one array, what may fail."""
+"""What a graph says of a call's results: which are one array, what may fail, what is written."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from opweave.compiler.ir.graph import FunctionGraph, reduced_axes
+from opweave.compiler.ir.graph import FunctionGraph, Written, reduced_axes
+from opweave.compiler.ir.parts import Index, Part, key_of
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.ir.values import Scalar, Value, count
 from opweave.opcodes.errors import ShapeError
+from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.outcomes import Indexed
 from opweave.runtime.calls.results import BOXED, TRUTH, Returned
+from opweave.runtime.calls.writes import Store
+
+if TYPE_CHECKING:
+    from opweave.compiler.scheduling.schedule import Schedule
 
 
 def check_nonempty(graph: FunctionGraph, extents: Mapping[str, int]) -> None:
@@ -73,3 +82,31 @@ def shared_places(graph: FunctionGraph) -> tuple[tuple[int, int], ...]:
             first = places.setdefault(base, place)
             found += [(place, first)] if first != place and base not in inputs else []
     return tuple(found)
+
+
+def straight_of(schedule: Schedule, arrays: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+    """(value, input): what kernels write straight to the memory of an input like these.
+
+    All numbers of a call are computed before the first kernel: an error of theirs writes nothing.
+    """
+    from opweave.compiler.scheduling.writes import writes_of  # no saved program needs it
+
+    return tuple(
+        (value.id, write.place)
+        for write in writes_of(schedule)
+        if isinstance(value := schedule.graph.outputs[write.output], Value)
+        and write.kernel
+        and (not is_cupy(arrays[write.place]) or pointer(arrays[write.place]) % 16 == 0)
+    )
+
+
+def stores_of(written: Sequence[Written]) -> tuple[Store, ...]:
+    """What is stored to arguments, and where."""
+    return tuple((w.output, w.place, _key(w.part), w.by) for w in written)
+
+
+def _key(part: Part) -> Any:
+    """An index; a function of the outputs where these are a part of it."""
+    if any(isinstance(item, Index) for item in part):
+        return partial(key_of, part)
+    return key_of(part) if part else ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opweave.compiler.ir.expr import Expr
-from opweave.runtime.calls.layouts import ViewRecipe
+from opweave.runtime.calls.views import ViewRecipe
 
 # What NumPy returns besides numbers of its own: an array, or Python's bool.
 BOXED, TRUTH = "boxed", "truth"

@@ -12,11 +12,11 @@ import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.literals import converted
-from opweave.compiler.ir.values import Extents, Scalar
 from opweave.opcodes import dtypes
 from opweave.runtime.calls.by_numpy import Compute
 
 if TYPE_CHECKING:
+    from opweave.compiler.ir.values import Extents, Scalar
     from opweave.compiler.kernels.kernel import Kernel
     from opweave.runtime.calls.interface import Launchable
 
