@@ -19,8 +19,7 @@ from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
 from opweave.compiler.scheduling.schedule import Schedule
-from opweave.opcodes import dtypes
-from opweave.opcodes.dtypes import DType
+from opweave.opcodes.dtypes import U8, DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError
 from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.binaries.build import build_kernel
@@ -148,7 +147,7 @@ class CudaExecutor:
         return allocating(self.state, make, shape, dtype)
 
     def arena(self, nbytes: int) -> Callable[[], Any]:
-        return self.allocator((nbytes,), dtypes.U8)
+        return self.allocator((nbytes,), U8)
 
     def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
         """Partial results from the pool, and counters, which are kept per stream."""
