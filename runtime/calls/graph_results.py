@@ -10,6 +10,7 @@ from opweave.compiler.ir.graph import FunctionGraph, Written, reduced_axes
 from opweave.compiler.ir.parts import Index, Part, key_of
 from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.ir.values import Scalar, Value, count
+from opweave.compiler.scheduling.writes import writes_of
 from opweave.opcodes.errors import ShapeError
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.layouts import Layouts
@@ -89,8 +90,6 @@ def straight_of(schedule: Schedule, arrays: Sequence[Any]) -> tuple[tuple[int, i
 
     All numbers of a call are computed before the first kernel: an error of theirs writes nothing.
     """
-    from opweave.compiler.scheduling.writes import writes_of  # no saved program needs it
-
     return tuple(
         (value.id, write.place)
         for write in writes_of(schedule)
