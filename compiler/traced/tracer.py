@@ -36,8 +36,7 @@ class Tracer(SharedMemory):
 
     Attributes:
         selects: what data select is traced, by a mask (``selection.py``) or by a place.
-        asks_truth: the function may ask whether something is True, and not only whether it is
-            true: each comparison of numbers is part of the guard then.
+        asks_truth: it may ask whether something ``is True``: comparisons of numbers are guarded.
         catches: the function may catch errors: those of empty reductions are raised inside of it.
         catches_index: it may catch those of places without an element, which NumPy looks for.
         calls_library: calls of NumPy's library become nodes, see ``compiler/library``.
