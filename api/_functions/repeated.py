@@ -21,9 +21,9 @@ from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.captures.structure import Leaf, Tree
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.names import function_name
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Value, extent_of
 from opweave.compiler.pipeline.driver import Options
-from opweave.compiler.traced.made import is_array
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError

@@ -17,9 +17,9 @@ from opweave.compiler.arrays.traced_operators import (
 )
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.literals import converted
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Scalar, Value, Where
 from opweave.compiler.traced.foreign import remedy
-from opweave.compiler.traced.made import is_array
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (
     OpweaveError,

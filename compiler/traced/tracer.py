@@ -12,6 +12,7 @@ from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.ir.builder import GraphBuilder, scalar_type
 from opweave.compiler.ir.expr import Expr, evaluate, literal
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Extent, Value, Where
 from opweave.compiler.traced import refused
 from opweave.compiler.traced.arrays import TracedArray
@@ -20,7 +21,7 @@ from opweave.compiler.traced.composed import composed
 from opweave.compiler.traced.exponents import with_known_exponent
 from opweave.compiler.traced.handwritten import launched
 from opweave.compiler.traced.lengths import LONG_NUMBER, MOST_TERMS, Length, Limits
-from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
+from opweave.compiler.traced.made import Made, contents_of, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.shared_memory import SharedMemory
@@ -35,8 +36,7 @@ class Tracer(SharedMemory):
 
     Attributes:
         selects: what data select is traced, by a mask (``selection.py``) or by a place.
-        asks_truth: the function may ask whether something is True, and not only whether it is
-            true: each comparison of numbers is part of the guard then.
+        asks_truth: it may ask whether something ``is True``: comparisons of numbers are guarded.
         catches: the function may catch errors: those of empty reductions are raised inside of it.
         catches_index: it may catch those of places without an element, which NumPy looks for.
         calls_library: calls of NumPy's library become nodes, see ``compiler/library``.
