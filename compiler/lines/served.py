@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 from opweave.compiler.lines.facts import SizeFacts
 from opweave.compiler.lines.values import Number, Size
-from opweave.compiler.scheduling.vendors import BLAS_COLUMNS, BLAS_DEPTH, BLAS_FROM, is_for_blas
+from opweave.compiler.scheduling.vendors import (
+    BLAS_COLUMNS,
+    BLAS_DEPTH,
+    BLAS_FROM,
+    BLAS_ROWS,
+    is_for_blas,
+)
 
 
 class Sizes(NamedTuple):
@@ -26,11 +32,18 @@ class Sizes(NamedTuple):
     @property
     def by_library(self) -> str:
         """C text: whether it goes to BLAS; ``is_for_blas`` of vendors.py says so of numbers."""
-        k, n = self.depth.factor, self.columns.factor
+        m, k, n = (size.factor for size in self)
         is_long = f"{self.steps} >= {BLAS_FROM}"
         if self.columns.is_one:
             return f"({is_long})"
-        return f"(({k} >= {BLAS_DEPTH} || {n} < {BLAS_COLUMNS}) && {is_long})"
+        pays = f"({k} >= {BLAS_DEPTH} || {n} < {BLAS_COLUMNS}) && {is_long}"
+        many = f"{n} > 1 && ({m} >= {BLAS_ROWS} || {m} * {n} >= {BLAS_FROM})"
+        return f"({pays} || {many})"
+
+    @property
+    def may_be_large(self) -> str:
+        """C text that is false where BLAS computes no product of these sizes, or of less."""
+        return f"({self.steps} >= {BLAS_FROM} || {self.rows.factor} >= {BLAS_ROWS})"
 
 
 class Served:
@@ -92,8 +105,9 @@ class Served:
         if len(bounds) < len(sizes):
             return None
         most = Sizes(*bounds)
-        is_small = prod(self.value(size) or 0 for size in most) < BLAS_FROM
-        return False if self._relied(is_small, f"{most.steps} >= {BLAS_FROM}") else None
+        found = [self.value(size) or 0 for size in most]
+        is_small = prod(found) < BLAS_FROM and found[0] < BLAS_ROWS
+        return False if self._relied(is_small, most.may_be_large) else None
 
     def _relied(self, holds: bool, guard: str) -> bool:
         if holds:

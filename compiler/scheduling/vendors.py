@@ -19,10 +19,12 @@ from opweave.opcodes.dtypes import C64, C128, F32, F64, HALVES, DType
 
 # On the host, products of this many multiply-adds go to NumPy's BLAS.  Below, the cost of calling
 # it outweighs its better loop.  So it does where the steps are few and the columns fill the lanes
-# of a kernel, which then saves more by computing what follows, too.
-BLAS_FROM = 1 << 14
+# of a kernel, which then saves more by computing what follows, too; but not for long where there
+# are many results, or rows, of which a kernel's tile has few.
+BLAS_FROM = 1 << 14  # multiply-adds, or results
 BLAS_DEPTH = 16
 BLAS_COLUMNS = 8
+BLAS_ROWS = 512
 ON_HOST = (F32, F64, C64, C128)
 
 # What is reached on a GPU of the device's peak of float32, by our kernels and by the library: ours
@@ -95,7 +97,9 @@ def choice(
 def is_for_blas(rows: int, depth: int, columns: int) -> bool:
     """Whether a product on the host goes to NumPy's BLAS; loops of Python ask in C."""
     pays = depth >= BLAS_DEPTH or columns < BLAS_COLUMNS
-    return pays and rows * depth * columns >= BLAS_FROM
+    if pays and rows * depth * columns >= BLAS_FROM:
+        return True
+    return columns > 1 and (rows >= BLAS_ROWS or rows * columns >= BLAS_FROM)
 
 
 def product_times(

@@ -73,7 +73,7 @@ class Prepared(PlannedCall):
             or any(scalar.expr.op != "argument" for scalar in self.plan.scalars)
         )
         is_single = self._is_plain and not (self.constants or self.shared)
-        self.single = self.plan.only_step if is_single else None
+        self.single = self.plan.only_step if is_single and not self.plan.computes else None
         self.writes = Writes.of(self.graph, arrays) if self.graph.written else None
 
     def _look_at_outputs(self, extents: Mapping[str, int]) -> None:

@@ -25,8 +25,9 @@ from opweave.runtime.host.launcher import runtime_library
 from opweave.runtime.process.environment import memory_bytes
 from opweave.runtime.process.locks import Once
 
-# Smaller results are served by the C library's own heap, which keeps what it has.
-FROM_BYTES = 1 << 20
+# Smaller results are served by the C library's own heap, which keeps what it has; what lies at its
+# end it gives back to the system, and faults for each page of the next result.
+FROM_BYTES = 1 << 18
 # Place of PyDataMem_SetHandler in NumPy's table of functions (numpy_api.py of its sources).
 SET_HANDLER = 304
 

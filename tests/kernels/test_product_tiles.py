@@ -73,7 +73,7 @@ def test_large_products_go_to_the_vendor_on_the_host():
 
 @pytest.mark.parametrize(("m", "k", "n", "template"), [
     (24, 24, 24, "product"), (32, 32, 32, "vendor"), (1000, 1000, 1, "vendor"),
-    (1, 1000, 1000, "vendor"), (100_000, 3, 3, "vendor"), (1000, 8, 1000, "product"),
+    (1, 1000, 1000, "vendor"), (100_000, 3, 3, "vendor"), (1000, 8, 1000, "vendor"), (1000, 2, 2, "vendor"), (256, 8, 8, "product"),
     (1000, 16, 1000, "vendor"), (100, 30, 1, "columns"), (1, 1000, 1, "row"),
 ])  # fmt: skip
 def test_who_computes_a_product_on_the_host_follows_from_its_work(m, k, n, template):

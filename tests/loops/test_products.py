@@ -192,7 +192,20 @@ def test_rolled_products_equal_unrolled_ones_in_every_bit(name):
 
 
 @pytest.mark.parametrize(
-    "sizes", [(1, 16, 1024), (1, 16, 1023), (8, 15, 300), (8, 15, 7), (400, 6, 7), (0, 16, 9)]
+    "sizes",
+    [
+        (1, 16, 1024),
+        (1, 16, 1023),
+        (8, 15, 300),
+        (8, 15, 7),
+        (400, 6, 7),
+        (0, 16, 9),
+        (512, 2, 2),
+        (511, 2, 8),
+        (900, 3, 1),
+        (128, 3, 128),
+        (128, 3, 127),
+    ],
 )
 def test_c_asks_as_python_does_who_computes_a_product(sizes):
     text = Sizes(*map(Size.of, sizes)).by_library.replace("||", "or").replace("&&", "and")
