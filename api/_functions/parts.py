@@ -237,6 +237,8 @@ class WholeLines:
             raise UnsupportedError("a number is part of the kernels, and may change in each round")
         if trace.structure is not None and not _is_plain(trace.structure):
             raise UnsupportedError("they give containers, or arrays that stand there twice")
+        if trace.has_aliases:
+            raise UnsupportedError("they give an array that is a view to NumPy, and none here")
         _check_memory(trace.graph)
 
 

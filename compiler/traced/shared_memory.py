@@ -31,6 +31,7 @@ class SharedMemory:
         rewrites: how often they were.
         parts: the writes to few of their rows or columns, or by arrays of indices.
         unknown: what arguments hold behind the latter, which nothing computes.
+        copied_views: arrays of their own that are views to NumPy.
     """
 
     def __init__(self, builder: GraphBuilder):
@@ -46,6 +47,7 @@ class SharedMemory:
         self.rewrites = 0
         self.parts: list[PartWrite] = []
         self.unknown: set[int] = set()
+        self.copied_views: list[weakref.ref[TracedArray]] = []
 
     @property
     def rewritten(self) -> list[tuple[TracedArray, Value]]:
@@ -89,6 +91,7 @@ class SharedMemory:
     def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
         """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
         self.relate(array, made)
+        self.copied_views.append(weakref.ref(made))
         return made
 
     def lies_in_rows(self, value: Value) -> bool:

@@ -77,6 +77,7 @@ class Trace:
         numbers: expressions of numbers that may be an error, where errors are looked for.
         looked_up: names that were looked up in modules: the names there, the name, and whether
             the module is of others.
+        has_aliases: results are arrays of their own, or may be, which are views to NumPy.
     """
 
     graph: FunctionGraph
@@ -92,3 +93,4 @@ class Trace:
     numbers: tuple[Expr, ...] = ()
     suspects: tuple[Value, ...] = ()
     looked_up: tuple[tuple[Any, str, bool], ...] = ()
+    has_aliases: bool = False

@@ -223,6 +223,7 @@ def _traced(
         graph, structure, static, builder.extents, types_of, arrays, kinds, following,
         tracer.has_faulted, tracer.sets_errors, tuple(tracer.numbers),
         tuple(builder.resolved(value) for value in tracer.suspects),
+        has_aliases=any(made() is not None for made in tracer.copied_views),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from .coverage import Coverage
 from .kinds import DRAW, alike, drawn, judge, kind_of, shrink, write
 from .oracles import Failure
-from .work import Outcome, cpus, judged_apart, outcomes
+from .work import Outcome, cpus, for_short_arrays, judged_apart, outcomes
 
 # Failures of one oracle that are shrunk; more are counted and listed only.
 MOST_SHRUNK = 8
@@ -163,6 +163,7 @@ def reported(run: Run) -> None:
 
 def replayed(seed: int, number: int, only: str = "") -> int:
     """Judge one program and print all about it."""
+    for_short_arrays()
     program, plan = drawn(seed, number, only)
     print(f"{program}{plan}")
     verdict = judge(program, plan)

@@ -69,14 +69,18 @@ def outcome_of(seed: int, number: int, only: str = "") -> Outcome:
     return found
 
 
-def _serve(link: Connection, seed: int, only: str) -> None:
+def for_short_arrays() -> None:
+    """Let functions of short arrays run in parts, and call NumPy's library, as those of long do."""
     from opweave._functions import short
     from opweave._loops import stretches
     from opweave.compiler.ir import pace
 
-    # arrays are short here, and functions run in parts, or call NumPy's library, nevertheless
     short.PAYS = pace.NOTICED = 0
     stretches.LINES = stretches.STEADY_LINES = -1
+
+
+def _serve(link: Connection, seed: int, only: str) -> None:
+    for_short_arrays()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     while True:
         try:

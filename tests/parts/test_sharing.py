@@ -356,3 +356,40 @@ def test_what_is_written_to_a_reduction_is_seen_through_its_view(write, name, th
 
     for made, expected in zip(ow.fuse(function)(numbers()), function(numbers()), strict=True):
         np.testing.assert_array_equal(made, expected)
+
+
+def spread_before_a_loop(x):
+    v = x * 2
+    seen = np.broadcast_to(v, (2, *v.shape))
+    for k in range(1, len(v)):
+        v[k] += v[k - 1]
+    return seen, v
+
+
+def diagonal_before_a_loop(x):
+    v = x * 2
+    seen = np.diag(v)
+    w = v + 1
+    v[1] = 50
+    for k in range(1, len(w)):
+        v[k] += w[k - 1]
+    return seen, w
+
+
+def grid_before_a_loop(x):
+    v = x * 2
+    seen = np.meshgrid(v[:, 0], v[0], copy=False)[0]
+    for k in range(1, len(v)):
+        v[k] += v[k - 1]
+    return seen, v
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    "function", [spread_before_a_loop, diagonal_before_a_loop, grid_before_a_loop]
+)
+def test_a_view_that_kernels_would_copy_shows_what_a_loop_behind_writes(function):
+    x, fused = np.arange(16.0).reshape(4, 4), ow.fuse(function)
+    for _ in range(2):
+        for found, expected in zip(fused(x), function(x), strict=True):
+            np.testing.assert_array_equal(found, expected)
