@@ -90,7 +90,8 @@ def checked(tracer: TracerLike, places: Any, extent: Extent) -> Any:
 def takes_arrays(items: Sequence[Any]) -> bool:
     """True where an item of an index is an array, a list, or a traced place."""
     return any(
-        isinstance(item, list) or getattr(item, "ndim", 0) or is_place(item) for item in items
+        isinstance(item, list) or getattr(item, "ndim", 0) or is_place(item) or is_counted(item)
+        for item in items
     )
 
 
@@ -107,7 +108,7 @@ def indices_of(array: TracedArrayLike, item: Any) -> Any:
     """
     if isinstance(item, list):
         item = np.asarray(item) if item else np.zeros(0, np.int64)
-    if is_place(item):
+    if is_place(item) or is_counted(item):
         return item
     if not getattr(item, "ndim", 0):
         return array.tracer.concrete(item)
@@ -150,6 +151,9 @@ def by_arrays(array: TracedArrayLike, items: Sequence[Any]) -> TracedArrayLike:
         else:
             after = sum(e > d for e in kept) + (inner if d not in behind else 0)
             places.append(coordinate(tracer, extent, after, dtype))
+    if not kept and not traced:  # a place is one of an array, if of one element
+        places[-1] = coordinate(tracer, 1, 0, dtype) + places[-1]
+        return tracer.hidden_view(gathered(array, places), ())
     return gathered(array, places)
 
 
@@ -174,6 +178,14 @@ def is_picked(item: Any) -> bool:
     """True for an integer that may differ from call to call: it is no part of the guard."""
     return is_traced_number(item) and (
         type(item.example) is int or isinstance(item.example, np.integer)
+    )
+
+
+def is_counted(item: Any) -> bool:
+    """True for such an integer that differs from round to round of ``ow.repeat``."""
+    return is_picked(item) and any(
+        leaf.op == "argument" and leaf.args[0] in item.tracer.counted
+        for leaf in item.expr.leaves()
     )
 
 
@@ -214,6 +226,9 @@ def _placed(
     """Indices as places, with as many dimensions behind as the result has."""
     if is_place(given):
         return check(tracer, given, extent)
+    if is_counted(given):
+        place, at = picked(tracer, given, axis, extent)
+        return tracer.computed(place, at)
     if not getattr(given, "ndim", 0):
         return tracer.scalar(place_of(tracer, index(given), axis, extent))
     if trailing:

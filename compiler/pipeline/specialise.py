@@ -7,7 +7,7 @@ decides the schedule, and the *shape class* of the schedule decides the kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,6 +76,15 @@ class Variant:
         return all(values[a] == values[b] for a, b in self.graph.equal) and all(
             _holds(condition, value, values) for condition, value in self.graph.conditions
         )
+
+    def holding(self, names: Set[str]) -> Callable[[Mapping[str, Any]], bool]:
+        """Whether the guard holds for other values of some numbers, none of which is static."""
+        asked = [
+            (condition, value)
+            for condition, value in self.graph.conditions
+            if not names.isdisjoint(str(leaf.args[0]) for leaf in condition.leaves())
+        ]
+        return lambda values: all(_holds(*each, values) for each in asked)
 
 
 @dataclass(frozen=True)
@@ -203,11 +212,12 @@ class Specialisations:
         repeated, watched = self.options.repeated, self.options.watched
         # a loop, and a call that is watched, have no way to run a call of a library that fails
         calls = library and self.options.library and not (repeated or watched)
-        rest = repeated, watched, self._limits(may_roll), may_warn, calls
+        rest = repeated, watched, self._limits(may_roll), may_warn, calls, self.options.counted
         made = trace(self.fn, arguments, rebuilt, self.describe, *rest)
         graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
         graph = verify_graph(simplify(verify_graph(graph)))
-        graph = replace(graph, repeated=repeated)
+        # a kernel's own loop has the same numbers in each round
+        graph = replace(graph, repeated=repeated and not self.options.counted)
         static = {
             name: value
             for name, value in self._values(made, arguments, made.graph.extents(extents)).items()

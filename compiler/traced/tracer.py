@@ -42,11 +42,13 @@ class Tracer(SharedMemory):
         calls_library: calls of NumPy's library become nodes, see ``compiler/library``.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
         edits: what stands for some operators, by name, while an edited composite is traced.
+        counted: names of numbers that differ from round to round of ``ow.repeat``.
     """
 
     selects = True
     array_class: type = np.ndarray
     edits: Mapping[str, Operator] = {}
+    counted: frozenset[str] = frozenset()
     asks_truth = catches = catches_index = calls_library = False
 
     def __init__(
