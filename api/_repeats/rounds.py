@@ -186,6 +186,6 @@ def read_by(graph: FunctionGraph) -> set[str]:
 def _asked(step: str, counter: str | None) -> ArgumentError:
     return ArgumentError(
         f"repeat: {step} asks for the value of its counter {counter!r}, as range({counter}), a "
-        "slice that ends there or a key of a dict does: each round would be compiled for itself; "
-        f"read arrays by it (f[{counter}]), compute with it, or compare it"
+        "key of a dict, or a slice that is not as long in each round does: each would be compiled "
+        f"for itself; read arrays by it (f[{counter}]), compute with it, or compare it"
     )

@@ -90,8 +90,7 @@ def checked(tracer: TracerLike, places: Any, extent: Extent) -> Any:
 def takes_arrays(items: Sequence[Any]) -> bool:
     """True where an item of an index is an array, a list, or a traced place."""
     return any(
-        isinstance(item, list) or getattr(item, "ndim", 0) or is_place(item) or is_counted(item)
-        for item in items
+        isinstance(item, list) or getattr(item, "ndim", 0) or is_place(item) for item in items
     )
 
 
@@ -151,9 +150,6 @@ def by_arrays(array: TracedArrayLike, items: Sequence[Any]) -> TracedArrayLike:
         else:
             after = sum(e > d for e in kept) + (inner if d not in behind else 0)
             places.append(coordinate(tracer, extent, after, dtype))
-    if not kept and not traced:  # a place is one of an array, if of one element
-        places[-1] = coordinate(tracer, 1, 0, dtype) + places[-1]
-        return tracer.hidden_view(gathered(array, places), ())
     return gathered(array, places)
 
 

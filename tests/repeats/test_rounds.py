@@ -103,6 +103,10 @@ COUNTED = {
     "an element by two": (lambda x, f, i: 0.5 * x + f[i, i % 12, 1], (X, F)),
     "a row as a column": (lambda x, r, i: 0.5 * x + r[i, :, None], (X, F[:, :, 0].copy())),
     "an ellipsis": (lambda x, f, i: 0.5 * x + f[..., i % 9][0][:, None], (X, F)),
+    "a batch": (lambda x, f, i: 0.5 * x + f[i % 10 * 4 : i % 10 * 4 + 4].max(axis=0), (X, F)),
+    "rows that move": (lambda x, f, i: 0.5 * x + f[i : i + 12, 0], (X, F)),
+    "rows and columns that move": (lambda x, f, i: 0.5 * x + f[i + 1, i % 3 : i % 3 + 9, i // 9 : i // 9 + 6].T[:1, :9], (X, F)),
+    "rows that move, and places": (lambda x, f, p, i: 0.5 * x + f[i, p], (X, F, np.arange(11, -1, -1))),
     "the state itself": (lambda x, i: 0.5 * x + x[i % 12], (X,)),
     "a row that is written": (pascal, (X,)),
     "what is strided": (lambda x, f, i: 0.5 * x + f[i], (X[::-1, ::2], F[::-1, :, ::2])),
@@ -141,7 +145,7 @@ def test_a_step_gets_the_number_of_its_round(name, n):
 
 
 ONCE = ["an optimiser with a correction by the round", "heat with a source of each round",
-        "one number of each round", "from the end", "some rows again", "an element",
+        "one number of each round", "from the end", "some rows again", "an element", "a batch", "rows that move",
         "a row that is written", "the state itself", "a number that is carried"]  # fmt: skip
 
 
