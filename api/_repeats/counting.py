@@ -78,6 +78,11 @@ class Counting:
         made = f"{kind}{list(found.shape)}" if is_array(found) else type(found).__name__
         raise self._no_answer(made)
 
+    def is_over(self, state: tuple[Any, ...]) -> bool:
+        """Whether a state is enough, as Python asks it."""
+        assert self.until is not None
+        return self.is_enough(self.until(*state))
+
     def check_answer(self, structure: Any) -> None:
         """Refuse an answer that is no leaf, given how what ``asking`` made packs its results.
 
@@ -112,8 +117,7 @@ class Counting:
                 found = function(*by_place, **by_name)
                 state = found if isinstance(found, tuple) else (found,)
                 args, rounds = (*state, *args[len(state) :]), rounds + 1
-                is_asked = not rounds % self.every
-                if self.until and is_asked and self.is_enough(self.until(*state)):
+                if self.until is not None and not rounds % self.every and self.is_over(state):
                     break
             return self.returned(found, rounds)
 

@@ -82,7 +82,7 @@ def repeat(
         counter: the parameter of the step that gets the round's number, 0 to ``n - 1``.  Callers
             leave it out.  An array that is read by it (``f[i]``) is read where it lies.
         until: a function of the state that says whether it is enough, asked behind a round; it is
-            fused as well.
+            compiled with the step where that is possible.
         every: how many rounds there are from question to question.
         return_rounds: whether the number of rounds is one more result.
         fast: relaxed arithmetic, as of ``fuse``.

@@ -12,6 +12,7 @@ from typing import Any
 
 from opweave._functions.calls import Ready
 from opweave._functions.fused import Fused
+from opweave._functions.parts import BREAKS
 from opweave._repeats.carried import Carried, begun
 from opweave._repeats.counting import Counting
 from opweave.compiler.ir.expr import Expr, evaluate
@@ -33,41 +34,56 @@ class CountedRounds:
 
     Attributes:
         step, asking: compiled for numbers that differ; the latter says, too, if it is enough.
+        by_python: what says so cannot be compiled with the step, and is called by Python.
     """
 
     def __init__(self, step: Fused, n: int, counting: Counting):
         self.step, self.n, self.counting = step, n, counting
-        self.asking = counting.asking(step)
+        self.asking, self.by_python = counting.asking(step), False
         self._known: dict[int, CountedRound] = {}
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """What the step returns last, in new arrays, and how many rounds there were."""
-        found, _ = self._bound(self._next(0)[0], args, 0)
+        found, *_ = self._next(args, 0)
         count, rounds, is_over = found.carried.count, 0, False
         args = (*map(begun, args[:count]), *args[count:])
         while rounds < self.n and not is_over:
-            fused, most = self._next(rounds)
-            found, values = self._bound(fused, args, rounds)
-            if config.errors == "ignore":
-                made, ran = found(values, rounds, most)
-            else:
-                by_place, by_name = self.counting.given(args, rounds)
-                made, ran = found.leaves(fused(*by_place, **by_name)), 1
-            is_over = found.asks and self.counting.is_enough(made.pop())
+            found, values, most = self._next(args, rounds)
+            made, ran = self._made(found, values, args, rounds, most)
+            if found.asks:
+                is_over = self.counting.is_enough(made.pop())
             args, rounds = found.carried.behind(args, made), rounds + ran
+            if self.by_python and not rounds % self.counting.every:
+                is_over = self.counting.is_over(args[:count])
         is_new = rounds and found.is_apart
         state = tuple(a.copy() if is_array(a) and not is_new else a for a in args[:count])
         return self.counting.returned(state if found.carried.is_tuple else state[0], rounds)
 
-    def _next(self, rounds: int) -> tuple[Fused, int]:
-        """What runs behind so many rounds, and how many rounds it does at most."""
+    def _made(
+        self, found: CountedRound, values: Sequence[Any], args: tuple[Any, ...], rounds: int,
+        most: int,
+    ) -> tuple[list[Any], int]:  # fmt: skip
+        """The results behind up to so many rounds, and how many there were."""
+        if config.errors == "ignore":
+            return found(values, rounds, most)
+        by_place, by_name = self.counting.given(args, rounds)
+        fused = self.asking if found.asks and self.asking else self.step
+        return found.leaves(fused(*by_place, **by_name)), 1
+
+    def _next(self, args: tuple[Any, ...], rounds: int) -> tuple[CountedRound, Sequence[Any], int]:
+        """What runs behind so many rounds, the leaves that it takes, and its rounds at most."""
         left, every = self.n - rounds, self.counting.every
+        before = every - rounds % every  # rounds until it is asked
         if self.asking is None:
-            return self.step, left
-        if every == 1:
-            return self.asking, left
-        unasked = every - 1 - rounds % every
-        return (self.step, min(left, unasked)) if unasked else (self.asking, 1)
+            most = min(left, before) if self.by_python else left
+            return *self._bound(self.step, args, rounds), most
+        if before > 1:
+            return *self._bound(self.step, args, rounds), min(left, before - 1)
+        try:
+            return *self._bound(self.asking, args, rounds), left if every == 1 else 1
+        except BREAKS:  # if the step is to blame, it is refused without the question
+            self.asking, self.by_python = None, True
+            return self._next(args, rounds)
 
     def _bound(
         self, fused: Fused, args: tuple[Any, ...], number: int
@@ -185,7 +201,7 @@ def read_by(graph: FunctionGraph) -> set[str]:
 
 def _asked(step: str, counter: str | None) -> ArgumentError:
     return ArgumentError(
-        f"repeat: {step} asks for the value of its counter {counter!r}, as range({counter}), a "
-        "key of a dict, or a slice that is not as long in each round does: each would be compiled "
+        f"repeat: {step} asks for the value of its counter {counter!r}, as range({counter}), an "
+        "index of a list or a slice that is not as long in each round does: each would be compiled "
         f"for itself; read arrays by it (f[{counter}]), compute with it, or compare it"
     )

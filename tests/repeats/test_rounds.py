@@ -1,6 +1,8 @@
 """``ow.repeat`` with what differs from round to round: a counter, numbers, a condition to stop."""
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -250,6 +252,8 @@ ENDING = {
     "of a truth": (lambda x, done: (x * 0.5, x.max() < 1), (X, np.bool_(False)), None, lambda x, done: done),
     "with a counter": (lambda x, f, i: x * 0.5 + f[i], (X, F), "i", lambda x: x.max() < 2.5),
     "with a count": (lambda x, k: (x * 0.5, k + 1), (X, 0), None, lambda x, k: x.max() < 0.1),
+    "by Python": (lambda x: x * 0.5, (X,), None, lambda x: bool(x.max() < 0.5) and not (x > 0.4).any()),
+    "by Python, of numbers": (decaying, (X, 0.5, X + 1), None, lambda w, rate: "0.2" in str(rate)),
     "never": (lambda x: x * 0.5, (X,), None, lambda x: x.max() < 0),
     "at once": (lambda x: x * 0.5, (X,), None, lambda x: x.max() > 0),
     "never, by itself": (lambda x: x * 0.5, (X,), None, lambda x: False),
@@ -365,6 +369,7 @@ REFUSED = [
     (lambda x, i: x + sum(range(i)), (X,), {"counter": "i"}, "asks for the value of its counter"),
     (lambda x: x, (X,), {"until": lambda x: x.max()}, r"until=kernel returns float64; expected one"),
     (lambda x: x, (X,), {"until": lambda x: x > 0}, r"returns bool\[12, 9\]; expected one bool"),
+    (lambda x: x, (X,), {"until": lambda x: None if x.max() > 0 else True}, "returns NoneType; expected one"),
     (lambda x: x, (X,), {"until": lambda x: None}, "returns NoneType; expected one bool"),
     (lambda x: x, (X,), {"until": lambda x: 1}, "returns int; expected one bool"),
     (lambda x: x, (X,), {"until": lambda x: (x.max() > 0, 1)}, "returns tuple; expected one bool"),
@@ -457,3 +462,12 @@ def test_calls_of_several_threads_have_rounds_of_their_own():
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: repeated(*args), range(40)):
             agree([found], wanted[:1])
+
+
+def test_the_page_prints_what_it_says(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "graphs.md").read_text()
+    section = page.partition("### Rounds that differ")[2]
+    code, printed = re.findall(r"```(?:python|text)\n(.*?)```", section, re.DOTALL)[:2]
+    exec(compile(code, "docs/graphs.md", "exec"), {})
+
+    assert capsys.readouterr().out == printed
