@@ -202,6 +202,6 @@ def read_by(graph: FunctionGraph) -> set[str]:
 def _asked(step: str, counter: str | None) -> ArgumentError:
     return ArgumentError(
         f"repeat: {step} asks for the value of its counter {counter!r}, as range({counter}), an "
-        "index of a list or a slice that is not as long in each round does: each would be compiled "
-        f"for itself; read arrays by it (f[{counter}]), compute with it, or compare it"
+        "index of a list or a slice that is not as long in each round does; each would be compiled"
+        f" for itself: read arrays by it (f[{counter}]), compute with it, or compare it"
     )
