@@ -7,26 +7,29 @@ number is read that a kernel has computed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from opweave._functions.calls import Ready
 from opweave._functions.fused import Fused
 from opweave._functions.parts import BREAKS
 from opweave._repeats.carried import Carried, begun
+from opweave._repeats.changing import ChangingNumbers, Numbers
 from opweave._repeats.counting import Counting
-from opweave.compiler.ir.expr import Expr, evaluate
-from opweave.compiler.ir.graph import FunctionGraph
-from opweave.compiler.ir.values import Scalar
+from opweave._repeats.looping import most_written, prepared_for
+from opweave.compiler.codegen.repeats import written_out
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.ir.values import Value
+from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.traced.made import is_array
 from opweave.configuration import config
-from opweave.opcodes.errors import ArgumentError
+from opweave.runtime.calls.prepared import Prepared
 
 # Rounds that C runs at once, their numbers made before; few at first, where each may be the last.
 MOST_AT_ONCE, FEWEST = 1 << 10, 16
+MOST_WRITTEN = 16  # rounds of one kernel, each of which has numbers of its own
 MOST_KNOWN = 64  # of prepared calls
-
-Numbers = Mapping[str, Any]
 
 
 class CountedRounds:
@@ -100,7 +103,9 @@ class CountedRounds:
             if asks:
                 self.counting.check_answer(ready.structure)
             carried = Carried.of(fused, counter, ready, args, asks)
-            found = self._known[id(ready)] = CountedRound(ready, carried, leaves, counter, asks)
+            numbers = ChangingNumbers(ready, carried, leaves, counter)
+            found = CountedRound(ready, carried, numbers, asks, fused.options)
+            self._known[id(ready)] = found
         return found, values
 
 
@@ -115,93 +120,63 @@ class CountedRound:
     """
 
     def __init__(
-        self, ready: Ready, carried: Carried, leaves: Sequence[str], counter: str | None,
+        self,
+        ready: Ready,
+        carried: Carried,
+        numbers: ChangingNumbers,
         asks: bool,
-    ):  # fmt: skip
-        """``leaves``: the names of what the call takes.
-
-        Raises:
-            ArgumentError: the value of the counter is asked for.
-        """
-        self.ready, self.carried, self.asks = ready, carried, asks
-        named = dict(zip((leaves[i] for i in ready.scalars), ready.names, strict=True))
-        self._counter = named.get(counter) if counter is not None else None
-        graph, variant = ready.prepared.graph, ready.found.variant
-        if self._counter in variant.static:
-            raise _asked(carried.step, counter)
-        followed = zip(carried.names, graph.outputs, strict=False)
-        self._ahead = [(n, named[n], o) for n, o in followed if isinstance(o, Expr) and n in named]
-        differ = {named[n] for n in (*carried.numbers, counter) if n in named}
-        of_kernels = differ - {place for _, place, _ in self._ahead} - {self._counter}
+        options: Options,
+    ):
+        self.ready, self.carried, self.asks, self.options = ready, carried, asks, options
+        self.numbers = numbers
+        self._enough = ready.prepared.graph.outputs[-1] if asks else None
+        is_view = isinstance(self._enough, Value) and self._enough.id in ready.prepared.graph.views
         self.is_apart = ready.prepared.closes(carried.arrays)
-        self._enough = graph.outputs[-1] if asks else None
-        self._loops = self.is_apart and of_kernels.isdisjoint(read_by(graph))
-        self._loops &= all(n in named for n in carried.numbers)  # a bool is part of the guard
-        self._loops &= variant.static.keys().isdisjoint(differ)
-        self._loops &= isinstance(self._enough, Expr | None) or self._enough.id not in graph.views
-        self._holds = variant.holding(differ)
+        self._loops = self.is_apart and numbers.are_known_before
+        self._loops &= not is_view
+        self._together: tuple[int, Prepared] | None = None
 
     def __call__(self, values: Sequence[Any], first: int, most: int) -> tuple[list[Any], int]:
         """The outputs of the last of up to so many rounds, and how many there were."""
         prepared, arrays = self.ready.prepared, [values[i] for i in self.ready.arrays]
-        numbers = self.ready.numbers(values)
+        env = {**prepared.extents, **self.ready.numbers(values)}
         if most == 1 or not self._loops:
-            return prepared(arrays, numbers), 1
+            return prepared(arrays, env), 1
         most = min(most, max(FEWEST, first) if self.asks else most, MOST_AT_ONCE)
-        envs, rows = self._numbers({**prepared.extents, **numbers}, first, most)
+        enough = self._enough if isinstance(self._enough, Expr) else None
+        envs = self.numbers.of_rounds(env, first, most, enough)
+        if not self.asks:
+            many, together = self._written(arrays, len(envs))
+            if many > 1 and len(envs) >= many:
+                starts = envs[: len(envs) // many * many : many]
+                return self._run(together, arrays, starts)[0], len(starts) * many
+        return self._run(prepared, arrays, envs)
+
+    def _run(
+        self, prepared: Prepared, arrays: Sequence[Any], envs: Sequence[Numbers]
+    ) -> tuple[list[Any], int]:
+        """Run a call for each set of numbers, and how many there were."""
+        rows = [prepared.plan.numbers(envs[0])]
+        with suppress(Exception):  # raised where that round is the first, if it comes to it
+            rows.extend(map(prepared.plan.numbers, envs[1:]))
         asks = self.asks and not isinstance(self._enough, Expr)
-        return prepared.rounds(arrays, envs, rows, self.carried.arrays, asks)
+        return prepared.rounds(arrays, envs[: len(rows)], rows, self.carried.arrays, asks)
+
+    def _written(self, like: Sequence[Any], most: int) -> tuple[int, Prepared]:
+        """How many rounds one kernel takes, and it; found out by the first call of many."""
+        if self._together is None:
+            self._together = 1, self.ready.prepared
+            is_host = self.ready.found.lowered.device.is_host
+            most = most_written(self.ready, min(most, MOST_WRITTEN)) if is_host else 1
+            arrays, ahead = self.carried.arrays, self.numbers.ahead
+            graph = written_out(self.ready.found.variant.graph, most, arrays, ahead)
+            if most > 1 and graph is not None:
+                made = prepared_for(self.ready, graph, like, self.options)
+                if len(made.plan.steps) == 1 and made.closes(arrays):
+                    self._together = most, made
+        return self._together
 
     def leaves(self, made: Any) -> list[Any]:
         """The results of a call, one after the other."""
         state, *enough = made if self.asks else (made,)
         return [*(state if self.carried.is_tuple else (state,)), *enough]
-
-    def _numbers(
-        self, env: Numbers, first: int, most: int
-    ) -> tuple[list[Numbers], list[list[Any]]]:
-        """The numbers of up to so many rounds, and of their kernels, given those of the first."""
-        of_kernels = self.ready.prepared.plan.numbers
-        envs, rows = [env], [of_kernels(env)]
-        while len(envs) < most:
-            if isinstance(self._enough, Expr) and evaluate(self._enough, env):
-                break
-            try:
-                env = self._behind(env, first + len(envs))
-                if not self._holds(env):
-                    break
-                rows.append(of_kernels(env))
-            except Exception:  # which is raised where that round is the first, if it comes to it
-                break
-            envs.append(env)
-        return envs, rows
-
-    def _behind(self, env: Numbers, number: int) -> Numbers:
-        """The numbers of the next round, given those of one, and its own.
-
-        Raises:
-            ArgumentError: one has become a number of another type.
-        """
-        ahead = dict(env)
-        for name, place, output in self._ahead:
-            ahead[place] = evaluate(output, env)
-            self.carried.check_type(name, ahead[place], env[place])
-        if self._counter is not None:
-            ahead[self._counter] = number
-        return ahead
-
-
-def read_by(graph: FunctionGraph) -> set[str]:
-    """Numbers that nodes, outputs or the guard of a graph depend on."""
-    found = [o.expr for node in graph.nodes for o in node.operands if isinstance(o, Scalar)]
-    found += [o for o in graph.outputs if isinstance(o, Expr)]
-    found += [condition for condition, _ in graph.conditions]
-    return {str(leaf.args[0]) for expr in found for leaf in expr.leaves()}
-
-
-def _asked(step: str, counter: str | None) -> ArgumentError:
-    return ArgumentError(
-        f"repeat: {step} asks for the value of its counter {counter!r}, as range({counter}), an "
-        "index of a list or a slice that is not as long in each round does; each would be compiled"
-        f" for itself: read arrays by it (f[{counter}]), compute with it, or compare it"
-    )
