@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from opweave._functions.calls import Ready
@@ -41,7 +41,7 @@ class ChangingNumbers:
         self._next = [(n, named[n], o) for n, o in results if isinstance(o, Expr) and n in named]
         differ = {named[n] for n in (*carried.numbers, counter) if n in named}
         of_kernels = differ - {place for _, place, _ in self._next} - {self.counter}
-        self._holds = variant.holding(differ)
+        self._holds = holding(graph, differ)
         self.are_known_before = (
             of_kernels.isdisjoint(read_by(graph))
             and all(n in named for n in carried.numbers)  # a bool is part of the guard
@@ -88,6 +88,26 @@ class ChangingNumbers:
             own = Expr("argument", (self.counter,))
             found[self.counter] = Expr("add", (own, literal(place)))
         return found
+
+
+def holding(graph: FunctionGraph, names: Set[str]) -> Callable[[Numbers], bool]:
+    """Whether the guard holds for other values of some numbers, none of which is static."""
+    asked = [
+        (condition.of, value)
+        for condition, value in graph.conditions
+        if not names.isdisjoint(str(leaf.args[0]) for leaf in condition.leaves())
+    ]
+
+    def holds(values: Numbers) -> bool:
+        try:
+            for of, value in asked:
+                if of(values) != value:
+                    return False
+        except ArithmeticError:  # such as a division by zero
+            return False
+        return True
+
+    return holds
 
 
 def read_by(graph: FunctionGraph) -> set[str]:

@@ -137,7 +137,8 @@ class Repeated:
         return self.__qualname__ if by_name(self) is self else (type(self), rest)
 
     def __repr__(self) -> str:
-        return f"<{self.name} repeated {self.n} times>"
+        most = "" if self.counting.until is None else "up to "
+        return f"<{self.name} repeated {most}{self.n} times>"
 
     def __call__(self, *args: Any) -> Any:
         """The state after ``n`` steps, in new arrays.
@@ -171,7 +172,8 @@ class Repeated:
     ) -> Program:  # fmt: skip
         """The kernels of one step, with their loop, if they have one; see ``Fused.lower``.
 
-        A call of the program is one step.  On the host kernels hold up to 64 steps of it.
+        A call of the program is one step, with the counter among its arguments.  On the host
+        kernels hold up to 64 steps of it, 16 with numbers that differ.
         """
         by_place, by_name = self.counting.given(args, 0)
         return self.step.lower(*by_place, target=target, **{**kwargs, **by_name})

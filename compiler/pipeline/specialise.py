@@ -7,7 +7,7 @@ decides the schedule, and the *shape class* of the schedule decides the kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,15 +76,6 @@ class Variant:
         return all(values[a] == values[b] for a, b in self.graph.equal) and all(
             _holds(condition, value, values) for condition, value in self.graph.conditions
         )
-
-    def holding(self, names: Set[str]) -> Callable[[Mapping[str, Any]], bool]:
-        """Whether the guard holds for other values of some numbers, none of which is static."""
-        asked = [
-            (condition, value)
-            for condition, value in self.graph.conditions
-            if not names.isdisjoint(str(leaf.args[0]) for leaf in condition.leaves())
-        ]
-        return lambda values: all(_holds(*each, values) for each in asked)
 
 
 @dataclass(frozen=True)
