@@ -119,7 +119,7 @@ class Repeated:
         self.given = step.given
         self._repetitions: dict[int, Repetition] = {}
         self._rounds: CountedRounds | None = None
-        self.step = Fused(step.given, step.static, step.options, check_arrays)
+        self._step = Fused(step.given, step.static, step.options, check_arrays)
         if step.options.counted or not counting.is_plain:
             self._count(counting.counter)
 
@@ -127,9 +127,14 @@ class Repeated:
         """From now on run round by round, by a step that is compiled for numbers that differ."""
         step, names = self.step, dict.fromkeys([*self.step.options.counted, *numbers])
         options = replace(step.options, counted=tuple(n for n in names if n is not None))
-        self.step = Fused(step.given, step.static, options)
-        self._rounds = rounds = CountedRounds(self.step, self.n, self.counting)
+        step = Fused(step.given, step.static, options)
+        self._rounds = rounds = CountedRounds(step, self.n, self.counting)
         return rounds
+
+    @property
+    def step(self) -> Fused:
+        """The step, compiled for the rounds."""
+        return self._step if self._rounds is None else self._rounds.step
 
     def __reduce__(self) -> Any:
         """Pickled by name, where it has one, as functions are."""
@@ -176,7 +181,8 @@ class Repeated:
         kernels hold up to 64 steps of it, 16 with numbers that differ.
         """
         by_place, by_name = self.counting.given(args, 0)
-        return self.step.lower(*by_place, target=target, **{**kwargs, **by_name})
+        program: Program = self.step.lower(*by_place, target=target, **{**kwargs, **by_name})
+        return program
 
     def _looped(self, args: tuple[Any, ...]) -> Any:
         """The state after the steps of a loop of arrays alone.

@@ -1,15 +1,19 @@
 """Rounds of a step whose numbers differ: a counter, numbers that it returns, until it is enough.
 
-What C runs at once are rounds of one prepared call: their numbers follow from those of the first,
-so they are computed before.  C comes back where the guard asks for another call, and before a
-number is read that a kernel has computed.
+What C runs at once are rounds of one prepared call.  Their numbers follow from those of the first,
+and are computed before; what kernels compute stays in memory.  C comes back where the guard asks
+for another call, and where a step asks for the value of a number that a kernel has computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from opweave._functions.calls import Ready
 from opweave._functions.fused import Fused
@@ -22,6 +26,7 @@ from opweave.compiler.codegen.repeats import written_out
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Options
+from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.traced.made import is_array
 from opweave.configuration import config
 from opweave.runtime.calls.prepared import Prepared
@@ -32,35 +37,102 @@ MOST_WRITTEN = 16  # rounds of one kernel, each of which has numbers of its own
 MOST_KNOWN = 64  # of prepared calls
 
 
+class ComputedNumbers(Exception):
+    """Kernels compute numbers that a step returns: it had better find them in memory, too.
+
+    Attributes:
+        places: of the results.
+    """
+
+    def __init__(self, places: Set[int]):
+        super().__init__(places)
+        self.places = places
+
+
 class CountedRounds:
     """Runs the rounds of a step.
 
     Attributes:
         step, asking: compiled for numbers that differ; the latter says, too, if it is enough.
         by_python: what says so cannot be compiled with the step, and is called by Python.
+        placed: places of the numbers that a round finds in memory, where the last one's kernels
+            have left them; None where the step asks for their values.
     """
 
     def __init__(self, step: Fused, n: int, counting: Counting):
-        self.step, self.n, self.counting = step, n, counting
-        self.asking, self.by_python = counting.asking(step), False
+        self.n, self.counting = n, counting
+        self.by_python = False
+        self.placed: Set[int] | None = frozenset()
+        self._compile(step)
+
+    def _compile(self, step: Fused) -> None:
+        """Forget all calls, and compile this step from now on."""
+        asking = self.counting.asking(step)
         self._known: dict[int, CountedRound] = {}
+        self.step = Fused(step.given, step.static, step.options, partial(self._check, False))
+        self.asking = None if asking is None or self.by_python else asking
+        if self.asking is not None:
+            self.asking = Fused(
+                self.asking.given, step.static, step.options, partial(self._check, True)
+            )
+
+    def _check(self, asks: bool, found: Specialised) -> None:
+        """Look at a step before its kernels are compiled.
+
+        Raises:
+            ComputedNumbers: some of its results had better stay in memory.
+        """
+        if self.placed is None or not found.lowered.device.is_host:
+            return
+        outputs = found.variant.trace.graph.outputs
+        places = {
+            n
+            for n, o in enumerate(outputs[:-1] if asks else outputs)
+            if isinstance(o, Value) and not o.shape and o.dtype.kind != "b"
+        }
+        if not places <= self.placed:
+            raise ComputedNumbers(places | self.placed)
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """What the step returns last, in new arrays, and how many rounds there were."""
+        while True:
+            try:
+                return self._run(args)
+            except ComputedNumbers as found:
+                self.placed = found.places
+                names = [n for n, _ in self.step.parameters if n != self.counting.counter]
+                more = [names[n] for n in sorted(found.places) if n < len(names)]
+            except BREAKS:
+                if not self.placed:
+                    raise
+                self.placed, more = None, []  # it asks a number for its value
+            options = self.step.options
+            counted = tuple(dict.fromkeys((*options.counted, *more)))
+            step = Fused(self.step.given, self.step.static, replace(options, counted=counted))
+            self._compile(step)
+
+    def _run(self, given: tuple[Any, ...]) -> Any:
+        placed = self.placed or ()
+        args = tuple(
+            np.asarray(a) if n in placed and isinstance(a, np.generic) else a
+            for n, a in enumerate(given)
+        )
         found, *_ = self._next(args, 0)
         count, rounds, is_over = found.carried.count, 0, False
-        args = (*map(begun, args[:count]), *args[count:])
+        args, state = (*map(begun, args[:count]), *args[count:]), list(given[:count])
         while rounds < self.n and not is_over:
             found, values, most = self._next(args, rounds)
             made, ran = self._made(found, values, args, rounds, most)
             if found.asks:
                 is_over = self.counting.is_enough(made.pop())
             args, rounds = found.carried.behind(args, made), rounds + ran
+            state = [m if is_array(a) else a for m, a in zip(made, args, strict=False)]
             if self.by_python and not rounds % self.counting.every:
-                is_over = self.counting.is_over(args[:count])
-        is_new = rounds and found.is_apart
-        state = tuple(a.copy() if is_array(a) and not is_new else a for a in args[:count])
-        return self.counting.returned(state if found.carried.is_tuple else state[0], rounds)
+                is_over = self.counting.is_over(tuple(state))
+        if not (rounds and found.is_apart):
+            state = [a.copy() if is_array(a) else a for a in state]
+        left = tuple(state) if found.carried.is_tuple else state[0]
+        return self.counting.returned(left, rounds)
 
     def _made(
         self, found: CountedRound, values: Sequence[Any], args: tuple[Any, ...], rounds: int,
@@ -130,10 +202,11 @@ class CountedRound:
         self.ready, self.carried, self.asks, self.options = ready, carried, asks, options
         self.numbers = numbers
         self._enough = ready.prepared.graph.outputs[-1] if asks else None
-        is_view = isinstance(self._enough, Value) and self._enough.id in ready.prepared.graph.views
-        self.is_apart = ready.prepared.closes(carried.arrays)
+        prepared = ready.prepared
+        is_part = isinstance(self._enough, Value) and not prepared.is_all(-1)
+        self.is_apart = prepared.closes(carried.arrays)
         self._loops = self.is_apart and numbers.are_known_before
-        self._loops &= not is_view
+        self._loops &= not is_part
         self._together: tuple[int, Prepared] | None = None
 
     def __call__(self, values: Sequence[Any], first: int, most: int) -> tuple[list[Any], int]:

@@ -166,6 +166,8 @@ def _entered(
             tracer.inputs.add(value.id)
             tracer.mapped |= {value.id} if argument.library == "memmap" else set()
             tracer.strided |= {value.id} if argument.layout != "C" else set()
+            if not argument.shape and names[name] in tracer.counted:
+                tracer.unboxed.add(value.id)  # a number that lies in memory
             call[name] = tracer.wrapped(value)
             if tracer.lends:
                 tracer.writable[id(call[name])] = call[name], value

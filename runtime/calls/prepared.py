@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import TURNS, Value, extent_of
@@ -157,8 +159,22 @@ class Prepared(PlannedCall):
         graph, plan = self.graph, self.plan
         arrays = [plan.outputs[n] for n in carried]
         values = [graph.outputs[n] for n in carried]
+        # C takes addresses alone: there another shape of all that an array holds is one, too
+        by_address = getattr(self.start, "whole", None) is not None
         are_whole = all(
-            isinstance(v, Value) and v.shape and v.id not in graph.views for v in values
+            isinstance(v, Value) and (v.id not in graph.views or (by_address and self.is_all(n)))
+            for n, v in zip(carried, values, strict=True)
         )
         inside = any(0 <= array < plan.inputs for array in plan.outputs)
         return are_whole and len({*arrays}) == len(arrays) and not inside
+
+    def is_all(self, place: int) -> bool:
+        """Whether an output is all of the array that it views, in the same order."""
+        output, view = self.graph.outputs[place], self.returned[place].view
+        assert isinstance(output, Value)
+        if (found := self.shapes.get(self.graph.base(output).id)) is None:
+            return False  # of an argument
+        base = np.empty(found[0], found[1].numpy)
+        seen = base if view is None else view.of(base)
+        is_first = seen.ctypes.data == base.ctypes.data
+        return bool(is_first and seen.size == base.size and seen.flags.c_contiguous)

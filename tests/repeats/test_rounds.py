@@ -305,6 +305,76 @@ def test_without_a_condition_all_rounds_are_counted():
     assert ow.repeat(lambda x, i: x + i, 4, counter="i", return_rounds=True)(X)[1] == 4
 
 
+def conjugate(x, r, p, rr, a):
+    ap = a @ p
+    alpha = rr / (p @ ap)
+    x, r = x + alpha * p, r - alpha * ap
+    new = r @ r
+    return x, r, r + (new / rr) * p, new
+
+
+def power(v, value, a):
+    w = a @ v
+    return w / np.sqrt((w * w).sum()), (v @ w) / (v * v).sum()
+
+
+def scaled(x, largest):
+    return x / largest + 0.5, np.abs(x).max()
+
+
+def by_sign(x, low):
+    return (x * 0.5 if low > 1 else x + 2), x.min()
+
+
+def kinds(x, s):
+    return x * s if isinstance(s, np.float64) else x, x.max() / 4
+
+
+SYMMETRIC = W @ W.T + 9 * np.eye(9)
+VECTOR = RNG.uniform(-1, 1, 9)
+# numbers that kernels compute and that the next round reads
+READ = {
+    "a method of conjugate gradients": (conjugate, (VECTOR * 0, VECTOR, VECTOR, VECTOR @ VECTOR, SYMMETRIC)),
+    "a power iteration": (power, (VECTOR, np.float64(0), SYMMETRIC)),
+    "the largest element": (scaled, (X, np.float64(3))),
+    "the largest one of float32": (scaled, (X.astype("f4"), np.float32(3))),
+    "of integers": (lambda x, s: (x - s // 2, x.max()), (np.arange(20), np.int64(7))),
+    "a place": (lambda x, p: (x * 1.5 - x[p], np.argmax(x)), (VECTOR, np.int64(3))),
+    "in front": (lambda s, x: (x.max(), x / s + 1), (np.float64(2), X)),
+    "that change places": (lambda x, a, b: (x / a + 1, b, x.max()), (X, np.float64(2), np.float64(3))),
+    "its type is asked for": (kinds, (X, np.float64(1))),
+    "its value is asked for": (by_sign, (X, np.float64(1))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 38])
+@pytest.mark.parametrize("name", READ)
+def test_numbers_of_kernels_are_those_of_a_loop_over_the_fused_step(name, n):
+    step, args = READ[name]
+    fused = ow.fuse(step, fullgraph=True)
+
+    found = ow.repeat(step, n)(*args)
+    agree(found, plain(fused, n, args)[0][: len(found)])
+    if name in ("the largest element", "of integers", "its value is asked for"):  # NumPy's bits
+        agree(found, plain(step, n, args)[0])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in READ if n not in ("a place", "its value is asked for", "that change places")],
+)
+def test_numbers_of_kernels_stay_in_memory_for_the_next_round(name, monkeypatch):
+    step, args = READ[name]
+    repeated = ow.repeat(step, 20)
+    repeated(*args)
+    calls, run = [], NativeSteps.start
+    monkeypatch.setattr(NativeSteps, "start", lambda self, *a: calls.append(a[1]) or run(self, *a))
+    repeated(*args)
+
+    assert calls == [20]
+    assert len(repeated.step.traces) == 1
+
+
 @pytest.mark.parametrize(("step", "args", "counter", "together"), [
     (lambda x, i: x * 0.5 + 0.1 * i, (X,), "i", 16),
     (lambda x, f, i: x * 0.5 + f[i], (X, F), "i", 16),
