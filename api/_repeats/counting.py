@@ -15,6 +15,7 @@ from opweave._functions.parameters import VARIADIC
 from opweave._repeats.carried import is_leaf
 from opweave.compiler.captures.structure import Tree
 from opweave.compiler.ir.names import function_name
+from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.traced.made import is_array
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
@@ -52,8 +53,11 @@ class Counting:
             return (*args[: self.place], number, *args[self.place :]), {}
         return args, {self.counter: number}
 
-    def asking(self, step: Fused) -> Fused | None:
-        """A step that returns its results and whether they are enough; None if nobody asks."""
+    def asking(self, step: Fused, check: Callable[[Specialised], None]) -> Fused | None:
+        """A step that returns its results and whether they are enough; None if nobody asks.
+
+        ``check`` is that of ``Fused``.
+        """
         if (until := self.until) is None:
             return None
 
@@ -64,7 +68,7 @@ class Counting:
         made: Any = asked
         made.__name__ = made.__qualname__ = step.signature.name
         made.__module__, made.__signature__ = step.__module__, step.signature.signature
-        return Fused(made, step.static, step.options)
+        return Fused(made, step.static, step.options, check)
 
     def is_enough(self, found: Any) -> bool:
         """The answer of what is asked.

@@ -61,20 +61,15 @@ class CountedRounds:
 
     def __init__(self, step: Fused, n: int, counting: Counting):
         self.n, self.counting = n, counting
-        self.by_python = False
         self.placed: Set[int] | None = frozenset()
         self._compile(step)
 
     def _compile(self, step: Fused) -> None:
         """Forget all calls, and compile this step from now on."""
-        asking = self.counting.asking(step)
         self._known: dict[int, CountedRound] = {}
         self.step = Fused(step.given, step.static, step.options, partial(self._check, False))
-        self.asking = None if asking is None or self.by_python else asking
-        if self.asking is not None:
-            self.asking = Fused(
-                self.asking.given, step.static, step.options, partial(self._check, True)
-            )
+        self.asking = self.counting.asking(step, partial(self._check, True))
+        self.by_python = False
 
     def _check(self, asks: bool, found: Specialised) -> None:
         """Look at a step before its kernels are compiled.
@@ -205,8 +200,7 @@ class CountedRound:
         prepared = ready.prepared
         is_part = isinstance(self._enough, Value) and not prepared.is_all(-1)
         self.is_apart = prepared.closes(carried.arrays)
-        self._loops = self.is_apart and numbers.are_known_before
-        self._loops &= not is_part
+        self._loops = self.is_apart and numbers.are_known_before and not is_part
         self._together: tuple[int, Prepared] | None = None
 
     def __call__(self, values: Sequence[Any], first: int, most: int) -> tuple[list[Any], int]:
@@ -221,8 +215,8 @@ class CountedRound:
         if not self.asks:
             many, together = self._written(arrays, len(envs))
             if many > 1 and len(envs) >= many:
-                starts = envs[: len(envs) // many * many : many]
-                return self._run(together, arrays, starts)[0], len(starts) * many
+                made, ran = self._run(together, arrays, envs[: len(envs) // many * many : many])
+                return made, ran * many
         return self._run(prepared, arrays, envs)
 
     def _run(

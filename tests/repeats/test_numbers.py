@@ -140,3 +140,21 @@ def test_rounds_of_elements_are_together_in_one_kernel(step, args, counter, toge
 
     agree(found if isinstance(found, tuple) else [found], plain(step, 40, args, counter)[0])
     assert known._together[0] == together
+
+
+def test_a_number_that_is_asked_for_is_that_of_its_round_also_in_a_loop_that_ends():
+    def until(x, low):
+        return x.max() > 20
+
+    found = ow.repeat(by_sign, 30, until=until, return_rounds=True)(X, np.float64(1))
+    wanted, rounds = plain(by_sign, 30, (X, np.float64(1)), None, until)
+
+    agree(found, [*wanted, rounds])
+
+
+def test_what_one_round_of_many_raises_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        ow.repeat(lambda x, i: x * 0.5 + 1 / (20 - i), 40, counter="i")(X)
+    step = lambda x, k: (x * 0.5, 1.0 / (2.0 - k))  # noqa: E731
+    with pytest.raises(ZeroDivisionError):
+        ow.repeat(step, 40)(X, 2.0)
