@@ -16,8 +16,8 @@ import numpy as np
 
 from opweave._interchange.functions import takes_arrays
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.ir.values import TURNS
-from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.simt.checker import MOST_FAULTS
 from opweave.runtime.simt.findings import Finding, findings

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.bounds import rounding
-from opweave.compiler.traced.made import is_cupy
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import FLOATS, DType
 from opweave.opcodes.errors import ArgumentError

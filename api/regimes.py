@@ -21,9 +21,9 @@ from opweave._functions.raw import RawKernel
 from opweave._interchange.functions import takes_arrays
 from opweave._programs.program import Program
 from opweave._programs.rates import Rates, Regime
+from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.scheduling.work import work_of
-from opweave.compiler.traced.made import is_array, is_cupy
 from opweave.compiler.tracing.calling import invoke
 from opweave.opcodes.errors import ArgumentError
 

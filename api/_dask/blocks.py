@@ -24,7 +24,7 @@ from opweave.compiler.scheduling.verify import verify_graph
 from opweave.compiler.tracing.arguments import ArrayType, Trace
 from opweave.opcodes.errors import InterchangeError, NoCompilerError, OpweaveWarning
 from opweave.opcodes.operators.registry import OPERATORS
-from opweave.runtime.calls.arrays import array_type
+from opweave.runtime.calls.arguments import array_type
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.process import locks

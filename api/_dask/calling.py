@@ -35,7 +35,7 @@ from opweave.opcodes.errors import (
     TraceError,
     UnsupportedError,
 )
-from opweave.runtime.calls.arrays import argument_type, array_type
+from opweave.runtime.calls.arguments import argument_type, array_type
 
 
 class BoundCall(Protocol):

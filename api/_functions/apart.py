@@ -14,10 +14,10 @@ from opweave.compiler.captures.definitions import Definition
 from opweave.compiler.captures.places import Place
 from opweave.compiler.captures.structure import NOTHING, Identity, Structure
 from opweave.compiler.captures.tree import CycleError, flatten, forget
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.traced.foreign import remedy
-from opweave.compiler.traced.made import is_array
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.calls.arrays import STATIC_TYPES, is_scalar
+from opweave.runtime.calls.arguments import STATIC_TYPES, is_scalar
 
 # What may read something from outside, and is a leaf.
 SEARCHED = (FunctionType, MethodType, type, Enum, Identity)

@@ -20,7 +20,7 @@ from opweave.compiler.captures.tree import flatten
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import BoundsError
-from opweave.runtime.calls.arrays import argument_key
+from opweave.runtime.calls.arguments import argument_key
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.targets import check_fitting, copied_into, into
 from opweave.runtime.calls.writes import Unwritten, written

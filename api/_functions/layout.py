@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from opweave.compiler.captures.places import Place
 from opweave.compiler.captures.structure import Structure
-from opweave.compiler.traced.made import is_array
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.opcodes.cached import cached_property
-from opweave.runtime.calls.arrays import argument_type, is_scalar
+from opweave.runtime.calls.arguments import argument_type, is_scalar
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from opweave.compiler.traced.lengths import rounded
 from opweave.compiler.tracing.arguments import Trace
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import OpweaveError, UnsupportedError
-from opweave.runtime.calls.arrays import argument_key, argument_kind, array_type
+from opweave.runtime.calls.arguments import argument_key, argument_kind, array_type
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.process import locks
 

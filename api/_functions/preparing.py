@@ -17,14 +17,14 @@ from opweave._programs.ejected import file_named, place_of, whole_if_ejected, wi
 from opweave.compiler.captures.structure import Changing
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.ir.pace import mean_seconds
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
-from opweave.compiler.traced.made import is_cupy
 from opweave.compiler.tracing.arguments import ArrayType
 from opweave.compiler.tracing.written import mark
 from opweave.configuration import config
 from opweave.opcodes.errors import ArgumentError, ShapeError, TraceError
-from opweave.runtime.calls.arrays import array_type
+from opweave.runtime.calls.arguments import array_type
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.process import environment, locks

@@ -33,7 +33,8 @@ from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS, METHODS, PR
 from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.traced.lengths import Reached, rounded
 from opweave.opcodes.errors import AlignmentError, OpweaveError, RecompileError
-from opweave.runtime.calls.arrays import argument_key, is_scalar, layout_of
+from opweave.runtime.calls.arguments import argument_key, is_scalar
+from opweave.runtime.calls.arrays import layout_of
 
 # Where the names of NumPy's functions are, and those of Python's that ask for a number.
 NUMPY = (np, np.fft, np.linalg, np.ndarray)

@@ -12,7 +12,7 @@ from opweave._functions.short import ByNumPy
 from opweave._functions.watched import FusedCalls
 from opweave.compiler.captures.structure import Changing, packed
 from opweave.compiler.captures.tree import flatten
-from opweave.compiler.traced.made import is_cupy
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.outcomes import truth

@@ -19,9 +19,9 @@ from opweave._functions.layout import Call
 from opweave._functions.short import ByNumPy
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.ir.expr import evaluate
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.passes.alarms import overflows
 from opweave.compiler.pipeline.driver import Options
-from opweave.compiler.traced.made import is_cupy
 from opweave.configuration import config
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.writes import Unwritten

@@ -19,7 +19,7 @@ from opweave._interchange.mistakes import called, told_of
 from opweave.compiler.captures.containers import is_container
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten, forget
-from opweave.compiler.traced.made import is_array, is_cupy
+from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import ArgumentError, InterchangeError, OpweaveError
 

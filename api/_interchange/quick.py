@@ -82,14 +82,26 @@ class GivingBack:
             if (told := self._exchange().told_of(error)) is None:
                 raise
             raise told from error
-        if type(found) is np.ndarray and found.base is None:  # a view has a base
-            _, like, _, kind = self.others[0]
-            assert kind.give is not None  # see ``viewed``
-            try:
-                return kind.give(found, like)
-            except NotTaken:
-                pass  # told below
+        try:
+            if type(found) is not tuple:
+                return self._given(found)
+            if len({*map(id, found)}) == len(found):  # the same array twice is one result twice
+                return tuple(map(self._given, found))
+        except NotTaken:
+            pass  # told below
         return self._exchange().given_back(found)
+
+    def _given(self, found: Any) -> Any:
+        """A result in the kind of the others.
+
+        Raises:
+            NotTaken: it is no array of its own: a view has a base.
+        """
+        _, like, _, kind = self.others[0]
+        assert kind.give is not None  # see ``viewed``
+        if type(found) is not np.ndarray or found.base is not None:
+            raise NotTaken("a result that is no array of its own", "return a copy of it")
+        return kind.give(found, like)
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         """The same, with arrays for the outputs, which are of that kind, too."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opweave.compiler.captures.owners import has_attributes
+from opweave.compiler.captures.structure import has_attributes
 
 
 class Lifted(NamedTuple):

@@ -108,7 +108,7 @@ def may_call_loops(function: FunctionType) -> bool:
 
 def _may_be_method(name: str, code: CodeType) -> bool:
     """Whether a name may be that of a method of the user's; those of arrays are none."""
-    return code.co_argcount > 0 and not hasattr(np.ndarray, name) and not hasattr(np, name)
+    return code.co_argcount > 0 and not hasattr(np.ndarray, name) and name not in vars(np)
 
 
 def may_have_loops(node: ast.expr, function: FunctionType, inner: Mapping[str, ast.AST]) -> bool:

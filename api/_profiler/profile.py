@@ -16,8 +16,8 @@ from opweave._interchange.functions import takes_arrays
 from opweave._profiler.report import KernelProfile, ProfileReport
 from opweave.compiler.ir.accumulation import ProductPlan
 from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device, device_for
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.scheduling.vendors import reason
-from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.errors import ArgumentError, ToggleError
 from opweave.runtime.model.device import DeviceModel, described
 from opweave.runtime.model.facts import LaunchFacts

@@ -24,7 +24,7 @@ from opweave.compiler.scheduling.schedule import Decision
 from opweave.compiler.scheduling.vendors import reasons
 from opweave.compiler.scheduling.work import Work, work_of
 from opweave.compiler.scheduling.writes import writes_of
-from opweave.runtime.calls.plan import planned
+from opweave.runtime.calls.filling import planned
 
 # As much as a person reads at once.
 COLUMNS, LINES = 100, 60

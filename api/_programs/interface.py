@@ -9,14 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from opweave.compiler.ir.graph import FunctionGraph, Written
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.pipeline.driver import Lowered, Options
 from opweave.compiler.pipeline.specialise import Specialised, Variant
 from opweave.compiler.scheduling.schedule import Schedule
-from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.structural import Placed
+from opweave.runtime.calls.graph_results import stores_of
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.calls.writes import Unwritten, store, stores_of
+from opweave.runtime.calls.writes import Unwritten, store
 
 
 class FusedLike(Protocol):

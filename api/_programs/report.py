@@ -13,9 +13,9 @@ from opweave.bounds import Bound, Judgement, judge
 from opweave.compiler.bounds.bounds import run_bounded
 from opweave.compiler.bounds.handwritten_bounds import boundaries
 from opweave.compiler.ir.graph import FunctionGraph, Output
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Lowered
-from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.errors import CheckError
 from opweave.runtime.simt.guarded import Poisoning
 

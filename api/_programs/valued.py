@@ -13,10 +13,10 @@ import numpy as np
 
 from opweave._programs.report import Report, compare
 from opweave.bounds import Bound
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.toggles.facts import Declared
-from opweave.compiler.traced.made import is_cupy
 from opweave.opcodes.errors import CheckError
 
 # Runs kernels: bounds of the outputs, and what they are.

@@ -11,8 +11,8 @@ import numpy as np
 from opweave._functions.calls import Ready
 from opweave._functions.fused import Fused
 from opweave.compiler.captures.structure import Leaf, Tree
+from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.compiler.ir.values import Value, extent_of
-from opweave.compiler.traced.made import is_array, is_cupy
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import pointer
 

@@ -15,8 +15,8 @@ from opweave._functions.parameters import VARIADIC
 from opweave._repeats.carried import is_leaf
 from opweave.compiler.captures.structure import Tree
 from opweave.compiler.ir.names import function_name
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.pipeline.specialise import Specialised
-from opweave.compiler.traced.made import is_array
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 

@@ -24,10 +24,10 @@ from opweave._repeats.counting import Counting
 from opweave._repeats.looping import most_written, prepared_for
 from opweave.compiler.codegen.repeats import written_out
 from opweave.compiler.ir.expr import Expr
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialised
-from opweave.compiler.traced.made import is_array
 from opweave.configuration import config
 from opweave.runtime.calls.prepared import Prepared
 

@@ -14,7 +14,7 @@ from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.pipeline.specialise import Variant, symbol_extents
 from opweave.compiler.tracing.arguments import ArrayType, Static
 from opweave.opcodes.errors import SavedError
-from opweave.runtime.calls.arrays import array_type
+from opweave.runtime.calls.arguments import array_type
 
 
 @dataclass(frozen=True)

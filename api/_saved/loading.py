@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave._saved.folder import read
 from opweave._saved.machine import problem
-from opweave._saved.plain import dtype_of
-from opweave._saved.planning import planned_call
 from opweave._saved.signature import SavedSignature
 from opweave._tracebacks import folded
 from opweave.compiler.captures.structure import packed
 from opweave.opcodes.errors import ArgumentError, SavedError
-from opweave.runtime.binaries.binary import Binary
-from opweave.runtime.calls.planned import PlannedCall
-from opweave.runtime.calls.writes import Unwritten, written
-from opweave.runtime.host.executor import HostExecutor
-from opweave.runtime.host.launcher import give_runtime
 from opweave.runtime.process import locks
+
+if TYPE_CHECKING:
+    from opweave._saved.placed import Run
 
 HOST = "host"
 
@@ -58,7 +53,7 @@ class LoadedProgram:
         data = manifest["signature"]
         self._signature = SavedSignature(data, data["structure"])
         self.arguments = str(self._signature)
-        self._calls: dict[Any, PlannedCall] = {}
+        self._runs: dict[Any, Run] = {}
         self._lock = locks.rlock()
         if self.targets == (HOST,):
             self._check_host()
@@ -81,17 +76,10 @@ class LoadedProgram:
             SavedError: it has no kernels for the place where the arrays lie.
         """
         arrays, numbers, containers = self._signature.bound(args, kwargs)
-        call = self._call_for(arrays)
-        try:
-            run = call if call.writes is None else _writing(call)
-            outputs = run(arrays, numbers)
-        except Unwritten as why:
-            told = why
-        else:
-            return packed(self._signature.structure, outputs, containers)
-        raise ArgumentError(f"{self._signature.name}: nothing was written: {told}")
+        outputs = self._run_for(arrays)(arrays, numbers)
+        return packed(self._signature.structure, outputs, containers)
 
-    def _call_for(self, arrays: list[Any]) -> PlannedCall:
+    def _run_for(self, arrays: list[Any]) -> Run:
         """The kernels for the place where arrays lie, loaded when they are first asked for."""
         on_host = [isinstance(array, np.ndarray) for array in arrays]
         if any(on_host) and not all(on_host):
@@ -103,46 +91,27 @@ class LoadedProgram:
             from opweave.runtime.cuda import executor as cuda
 
             key = cuda.device_of(arrays)
-        found = self._calls.get(key)
+        found = self._runs.get(key)
         if found is None:
             with self._lock:
-                found = self._calls.get(key)
+                found = self._runs.get(key)
                 if found is None:
-                    found = self._calls[key] = self._loaded(key)
+                    found = self._runs[key] = self._loaded(key)
         return found
 
-    def _loaded(self, key: Any) -> PlannedCall:
+    def _loaded(self, key: Any) -> Run:
+        from opweave._saved import placed  # a program that is loaded may never be called
+
+        names = [self._signature.name, *self._signature.arrays]
         if key == HOST:
             self._check_host()
-            give_runtime(self._files["host/runtime.so"])
-            data = self._targets[HOST]
-            return self._planned(data, HostExecutor(data["fast"]), "so")
+            return placed.on_host(self._targets[HOST], self._files, names)
         from opweave.runtime.cuda import executor as cuda
 
         arch = cuda.live_device(key).arch
         if arch not in self._targets:
             raise self._refused(f"it has no kernels for {arch}, where the arrays lie")
-        data = self._targets[arch]
-        return self._planned(data, cuda.executor(key, data["fast"]), "cubin")
-
-    def _planned(self, data: Mapping[str, Any], executor: Any, kind: str) -> PlannedCall:
-        binaries = {
-            number: Binary(key, kind, self._files[path], self._files[text].decode(), "saved")
-            for number, (path, text, key) in data["files"].items()
-        }
-        constants = [self._constant(*row) for row in data["constants"]]
-        if kind == "cubin":
-            from opweave.runtime.cuda import executor as cuda
-
-            constants = [*map(cuda.copied_in, constants)]
-        names = [self._signature.name, *self._signature.arrays]
-        return planned_call(data["plan"], names, executor, binaries, constants)
-
-    def _constant(self, path: str, dtype: str, shape: list[int]) -> Any:
-        kind = dtype_of(dtype).numpy
-        made = np.empty(tuple(shape), kind)  # where NumPy puts arrays, and kernels expect them
-        made[...] = np.frombuffer(self._files[path], kind).reshape(made.shape)
-        return made
+        return placed.on_gpu(key, self._targets[arch], self._files, names)
 
     def _check_host(self) -> None:
         if HOST not in self._targets:
@@ -156,7 +125,3 @@ class LoadedProgram:
             f"{self._signature.name} here and save it again (its sources lie in "
             f"{self.folder / 'kernels'})"
         )
-
-
-def _writing(call: PlannedCall) -> Any:
-    return lambda arrays, numbers: written(call, arrays, numbers)

@@ -8,8 +8,8 @@ from typing import Any
 
 from opweave._saved.folder import digest
 from opweave.runtime.calls.arrays import held_at
-from opweave.runtime.host.launcher import RUNTIME
 from opweave.runtime.process.processor import cpu_features
+from opweave.templates import RUNTIME
 
 INCLUDED = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""What a saved program is made of as JSON: numbers with all their bits, structures, indices."""
+"""What a saved program is made of as JSON: numbers with all their bits, and structures."""
 
 from __future__ import annotations
 
@@ -9,19 +9,15 @@ import numpy as np
 
 from opweave.compiler.captures.structure import Again, Changing, Constant, Leaf, Structure, Tree
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.parts import Index, Part, Span
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import SavedError
-from opweave.runtime.calls.layouts import ViewRecipe
 
 # Values that JSON has itself.
 OWN = (type(None), bool, int, str)
 # Containers that arguments and results may have.
 CONTAINERS: Mapping[str, type] = {"tuple": tuple, "list": list, "dict": dict, "None": type(None)}
 LEAVES = ("literal", "argument", "extent")
-# Keys of what a step stores to part of an argument.
-SPAN, INDEX, ALL = "span", "index", "..."
 
 
 def as_data(value: Any) -> Any:
@@ -145,39 +141,3 @@ def structure_of(data: Any) -> Structure | None:
     (name,) = data.keys() - {"keys"}
     keys = tuple(map(of_data, data["keys"]))
     return Tree(CONTAINERS[name], keys, tuple(map(structure_of, data[name])))
-
-
-# Views of arrays, and parts of them
-
-
-def of_view(view: ViewRecipe | None) -> Any:
-    if view is None:
-        return None
-    picked = [[s.start, s.stop, s.step] for s in view.picked]
-    return [view.shape_of_base, picked, view.axes, view.shape]
-
-
-def view_of(data: Any) -> ViewRecipe | None:
-    if data is None:
-        return None
-    base, picked, axes, shape = data
-    slices = tuple(slice(*ends) for ends in picked)
-    return ViewRecipe(None if base is None else tuple(base), slices, tuple(axes), tuple(shape))
-
-
-def of_part(part: Part) -> list[Any]:
-    """An index of what is written, as data."""
-    return [
-        [SPAN, *item] if isinstance(item, Span)
-        else [INDEX, item.output] if isinstance(item, Index)
-        else ALL if item is ... else item
-        for item in part
-    ]  # fmt: skip
-
-
-def part_of(data: Any) -> Part:
-    kinds: Mapping[str, Callable[..., Any]] = {SPAN: Span, INDEX: Index}
-    return tuple(
-        kinds[item[0]](*item[1:]) if isinstance(item, list) else ... if item == ALL else item
-        for item in data
-    )

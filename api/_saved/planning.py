@@ -3,39 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from opweave._saved.plain import dtype_of, expr_of, of_data, part_of, view_of
+from opweave._saved.plain import dtype_of, expr_of, of_data
+from opweave._saved.plain_views import part_of, view_of
 from opweave.compiler.ir.parts import Index, key_of
-from opweave.compiler.ir.values import Extents, Scalar
-from opweave.compiler.kernels.param import Param
-from opweave.compiler.scheduling.memory import MemoryPlan
-from opweave.runtime.binaries.binary import Binary
-from opweave.runtime.calls.by_numpy import Compute
-from opweave.runtime.calls.layouts import ViewRecipe
 from opweave.runtime.calls.plan import CallPlan
 from opweave.runtime.calls.planned import PlannedCall
 from opweave.runtime.calls.results import Returned, begun
 from opweave.runtime.calls.steps import FORMATS, Step
-from opweave.runtime.calls.writes import Store, Writes
+from opweave.runtime.calls.writes import Writes
+
+if TYPE_CHECKING:
+    from opweave.compiler.ir.expr import Expr
+    from opweave.compiler.ir.values import Extents
+    from opweave.opcodes.dtypes import DType
+    from opweave.runtime.binaries.binary import Binary
+    from opweave.runtime.calls.by_numpy import Compute
+    from opweave.runtime.calls.views import ViewRecipe
+    from opweave.runtime.calls.writes import Store
 
 Data = dict[str, Any]
 # Pairs of numbers, or three of them, as steps have them.
 Rows = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
-class SavedKernel:
+class SavedParam(NamedTuple):
+    """What a launch, or a product, asks of a parameter, see ``Param`` of a kernel."""
+
+    kind: str
+    name: str
+    ctype: str
+    source: Any = None
+
+
+class SavedNumber(NamedTuple):
+    """A number of a step, see ``Scalar`` of a graph."""
+
+    expr: Expr
+    dtype: DType
+
+
+class SavedMemory(NamedTuple):
+    """What a start asks of the memory plan: bytes of the arena."""
+
+    nbytes: int
+
+
+class SavedKernel(NamedTuple):
     """What launching a kernel asks of it, for the extents that it was saved for."""
 
     name: str
     template: str
-    params: tuple[Param, ...]
+    params: tuple[SavedParam, ...]
     toggles: Mapping[str, int]
     block: tuple[int, int, int]
     blocks: tuple[int, int, int]
@@ -46,7 +70,7 @@ class SavedKernel:
     @classmethod
     def of(cls, data: Data) -> SavedKernel:
         """The kernel of a manifest."""
-        params = tuple(Param(*param) for param in data["params"])
+        params = tuple(SavedParam(*param) for param in data["params"])
         return cls(
             data["name"], data["template"], params, {"USE_64BIT_INDEX": int(data["wide"])},
             _three(data["block"]), _three(data["grid"]), data["work"], data["shared"],
@@ -120,11 +144,14 @@ def planned_call(
 def _plan(data: Data, executor: Any, binaries: Mapping[str, Binary]) -> CallPlan:
     kernels = {number: SavedKernel.of(row) for number, row in data["kernels"].items()}
     steps = (_step(row, kernels, executor, binaries) for row in data["steps"])
-    scalars = tuple(Scalar(expr_of(expr), dtype_of(name)) for expr, name in data["numbers"])
+    scalars: Any = tuple(
+        SavedNumber(expr_of(expr), dtype_of(name)) for expr, name in data["numbers"]
+    )
+    memory: Any = SavedMemory(data["arena"])
     return CallPlan(
         data["inputs"],
         tuple(_made(executor, *row) for row in data["makes"]),
-        MemoryPlan({}, {}, data["arena"], data["arena"], ()),
+        memory,
         tuple(steps),
         scalars,
         "".join(FORMATS[scalar.dtype.register] for scalar in scalars),
@@ -183,7 +210,7 @@ def _step(
 def _product(data: Data, executor: Any) -> Step:
     """A step that a library computes."""
     views = SavedViews([view_of(view) for view in data["views"]])
-    params = tuple(Param("input", "", "", number) for number in range(len(data["views"])))
+    params = tuple(SavedParam("input", "", "", number) for number in range(len(data["views"])))
     once = (1, 1, 1)
     kernel: Any = SavedKernel(data["name"], "vendor", params, {}, once, once, 1, 0, ())
     operands = [(array, part and _operand(*part)) for array, part in data["operands"]]

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from opweave._saved.plain import as_data, of_expr, of_part, of_view
+from opweave._saved.plain import as_data, of_expr
+from opweave._saved.plain_views import of_part, of_view
 from opweave.compiler.ir.values import Extents, Scalar
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
@@ -27,8 +28,8 @@ from opweave.opcodes.errors import SavedError
 from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.binaries.build import build_kernel
 from opweave.runtime.calls.by_numpy import Operand
+from opweave.runtime.calls.filling import planned
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.plan import planned
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.results import Returned
 from opweave.runtime.calls.steps import Step

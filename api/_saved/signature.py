@@ -12,10 +12,11 @@ import numpy as np
 from opweave._saved.plain import as_data, dtype_of, expr_of, of_data, structure_of
 from opweave.compiler.captures.structure import Structure, Tree, has_identity
 from opweave.compiler.ir.expr import evaluate
+from opweave.compiler.ir.plain_arrays import is_plain
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError, DTypeError, SavedError
-from opweave.runtime.calls.arrays import is_plain, pointer
+from opweave.runtime.calls.arrays import pointer
 
 Data = dict[str, Any]
 ALIGNMENT = 16

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.traced.made import is_cupy
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import (
     ArgumentError,

@@ -14,7 +14,7 @@ from weakref import ref
 
 import numpy as np
 
-from opweave.compiler.traced.made import is_cupy
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.process import locks
 from opweave.xp.dtypes import DType, Number

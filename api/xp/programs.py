@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from opweave._functions.fused import Fused
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.pipeline.driver import Options
-from opweave.compiler.traced.made import is_cupy
 from opweave.configuration import config
 from opweave.opcodes.errors import OpweaveError, RecompileError
 from opweave.runtime.process import locks

@@ -13,7 +13,7 @@ from typing import Any
 EXPERIMENTS = (
     "traffic", "products", "transformer", "pixels", "fusion", "overhead", "intensity", "memory",
     "transpose", "shapes", "tiles", "convolution", "histogram", "copies", "guards", "compile",
-    "network", "lists", "gallery", "programs", "npbench", "functions", "ranges", "moves",
+    "network", "lists", "gallery", "programs", "npbench", "functions", "ranges", "moves", "rows",
     "graphs", "loop", "calls", "allocator", "scale", "torch",
 )  # fmt: skip
 MODEL = "model"  # it measures nothing, and runs alone

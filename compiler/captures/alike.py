@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from opweave.compiler.captures.containers import is_object
-from opweave.compiler.captures.owners import has_attributes
-from opweave.compiler.captures.structure import NOTHING, Structure, Tree, has_identity
+from opweave.compiler.captures.structure import (
+    NOTHING,
+    Structure,
+    Tree,
+    has_attributes,
+    has_identity,
+)
 
 # Containers of these very types, and objects of the user's classes, are taken apart here.
 SEQUENCES = (list, tuple)

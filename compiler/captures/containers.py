@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import types
 from abc import ABCMeta
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial, wraps
 from typing import Any
 from weakref import ReferenceType, ref
 
+from opweave.compiler.captures.structure import MAPPINGS, is_namespace
 from opweave.compiler.captures.versions import version, version_field
 from opweave.compiler.traced.foreign import is_foreign
 
@@ -20,10 +19,6 @@ from opweave.compiler.traced.foreign import is_foreign
 LIBRARIES = frozenset(
     {"builtins", "numpy", "cupy", "opweave", "functools", *sys.stdlib_module_names}
 )
-
-
-# Dicts of these very types.
-MAPPINGS = (dict, OrderedDict)
 
 
 # Types whose objects are taken apart without a look at their class.
@@ -84,12 +79,4 @@ def is_class_of_objects(kind: type) -> bool:
         and not any("__init_subclass__" in vars(b) for b in kind.__mro__ if not _is_of_library(b))
         and not any(hasattr(kind, protocol) for protocol in ARRAYS)
         and not any(vars(base).get("__slots__") for base in kind.__mro__)
-    )
-
-
-@remembered
-def is_namespace(kind: type) -> bool:
-    """True for the standard library's classes of plain attributes."""
-    return kind is types.SimpleNamespace or (
-        kind.__name__ == "Namespace" and kind.__module__ == "argparse"
     )

@@ -8,8 +8,8 @@ from itertools import islice
 from types import CellType
 from typing import Any, NamedTuple
 
-from opweave.compiler.captures.owners import has_attributes
 from opweave.compiler.captures.places import Missing, are_same
+from opweave.compiler.captures.structure import has_attributes
 
 # What a variable is called among its contents.
 CONTENTS = ""

@@ -25,11 +25,6 @@ def held(value: Any, name: str, default: Any = None) -> Any:
     return getattr(value, name, default)
 
 
-def has_attributes(value: Any) -> bool:
-    """Whether an object has a dict of attributes; its class is asked."""
-    return type(value).__dictoffset__ != 0
-
-
 @cache
 def is_installed(file: str) -> bool:
     """True for a file of the standard library or of an installed package."""

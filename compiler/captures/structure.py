@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
-from opweave.compiler.captures.containers import MAPPINGS, is_namespace
-from opweave.compiler.captures.owners import has_attributes
 from opweave.opcodes.cached import cached_property
+
+# Dicts of these very types.
+MAPPINGS = (dict, OrderedDict)
 
 Path = str
 
@@ -173,6 +176,18 @@ def leaves_of(structure: Structure | None) -> int:
 def alone(structure: Structure | None) -> Structure | None:
     """The same that changes nothing."""
     return replace(structure, places=()) if isinstance(structure, Changing) else structure
+
+
+def is_namespace(kind: type) -> bool:
+    """True for the standard library's classes of plain attributes."""
+    return kind is SimpleNamespace or (
+        kind.__name__ == "Namespace" and kind.__module__ == "argparse"
+    )
+
+
+def has_attributes(value: Any) -> bool:
+    """Whether an object has a dict of attributes; its class is asked."""
+    return type(value).__dictoffset__ != 0
 
 
 def put(container: Any, key: Any, value: Any) -> None:

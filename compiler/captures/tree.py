@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced
-from opweave.compiler.captures.containers import MAPPINGS, is_container, is_namespace, is_object
-from opweave.compiler.captures.owners import has_attributes
+from opweave.compiler.captures.containers import is_container, is_object
 from opweave.compiler.captures.structure import (
+    MAPPINGS,
     NOTHING,
     Again,
     Constant,
@@ -27,7 +27,9 @@ from opweave.compiler.captures.structure import (
     Path,
     Structure,
     Tree,
+    has_attributes,
     has_identity,
+    is_namespace,
 )
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError

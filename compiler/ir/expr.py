@@ -150,6 +150,14 @@ def evaluate(expr: Expr, env: Mapping[str, Any]) -> Any:
     return expr.of(env)
 
 
+def _raises(part: Callable[[Mapping[str, Any]], Any], env: Mapping[str, Any]) -> bool:
+    try:
+        part(env)
+    except (ArithmeticError, ValueError):
+        return True
+    return False
+
+
 def _function(expr: Expr) -> Callable[[Mapping[str, Any]], Any]:
     """An expression as functions of functions: a guard is asked at each call."""
     if expr.op == "literal":
@@ -157,7 +165,10 @@ def _function(expr: Expr) -> Callable[[Mapping[str, Any]], Any]:
         return lambda env: number
     if expr.op in ("argument", "extent"):
         return operator.itemgetter(expr.args[0])
-    apply, parts = scalar_function(expr.op), [arg.of for arg in expr.args]
+    parts = [arg.of for arg in expr.args]
+    if expr.op == "raises":
+        return lambda env: _raises(parts[0], env)
+    apply = scalar_function(expr.op)
     if len(parts) != 2:
         return lambda env: apply(*[part(env) for part in parts])
     first, second = parts

@@ -13,12 +13,12 @@ from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.ir.builder import GraphBuilder, scalar_type
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import FunctionGraph
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.parts.interface import Describe, Given
 from opweave.compiler.parts.lazy_array import LazyArray
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.lengths import MOST_TERMS
-from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.unwatched import unwatched

@@ -19,6 +19,7 @@ import numpy as np
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.parts.given import TracerOfGiven
 from opweave.compiler.parts.interface import Describe, Refusal
@@ -26,7 +27,7 @@ from opweave.compiler.parts.marks import Mark, marked
 from opweave.compiler.parts.segments import Segment, cut, may_raise, shared_views
 from opweave.compiler.parts.users_frame import caller_there
 from opweave.compiler.traced.arrays import TracedArray
-from opweave.compiler.traced.made import is_array, line_of, users_frame, users_place
+from opweave.compiler.traced.made import line_of, users_frame, users_place
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.refused import NOT_YET
 from opweave.compiler.traced.unwatched import unwatched

@@ -19,7 +19,7 @@ from opweave.compiler.traced.refused import ASKED, not_yet
 from opweave.compiler.traced.ufuncs import named_once
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
+from opweave.opcodes.errors import DTypeError, ShapeError, TraceError, UnsupportedError
 
 # Python's operators: an array compares with a text, and leaves it to others to add theirs, which
 # the ufuncs do not.
@@ -200,6 +200,8 @@ class LazyArray(TracedArray):
         if isinstance(target, np.ndarray) and not target.flags.writeable:
             raise ValueError("output array is read-only")  # as a ufunc with ``out`` has it
         try:
+            if np.ndim(source) > np.ndim(target):  # which an assignment would take
+                raise ShapeError(f"{name}: cannot store {np.shape(source)} into {target.shape}")
             np.copyto(target, source, casting="same_kind")
         except Exception as found:
             if error is None or not isinstance(error, TypeError):

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opweave.compiler.captures.places import Place
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.parts.lazy import LazyTracer
 from opweave.compiler.parts.lazy_sight import LazySight
 from opweave.compiler.parts.write_back import Settling
-from opweave.compiler.traced.made import is_array
 from opweave.compiler.tracing.trace import run
 from opweave.opcodes.allowed import is_number
 

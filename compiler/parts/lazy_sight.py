@@ -21,13 +21,13 @@ from opweave.compiler.captures.capture import KEEPING
 from opweave.compiler.captures.containers import is_container
 from opweave.compiler.captures.purity import is_pure_in_c
 from opweave.compiler.captures.structure import Identity
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.parts.lazy_calls import LazyCalls, LazyMethod
 from opweave.compiler.parts.outliving import OUTLIVING
 from opweave.compiler.parts.write_back import Settling
-from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.compiler.tracing.interface import ChangesLike, Sight
 from opweave.compiler.tracing.leaving import Departure

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.captures.owners import has_attributes, is_own_class
+from opweave.compiler.captures.owners import is_own_class
+from opweave.compiler.captures.structure import has_attributes
 from opweave.compiler.tracing.questions import stands_in
 
 # Modules of the standard library whose objects hold what they are given.

@@ -1,4 +1,4 @@
-"""Arrays that a function makes or meets, numbers that NumPy keeps as arrays, and user's lines."""
+"""Arrays that a function makes, numbers that NumPy keeps as arrays, and user's lines."""
 
 from __future__ import annotations
 
@@ -15,21 +15,6 @@ from opweave.compiler.ir.values import Value, Where
 from opweave.opcodes.errors import UnsupportedError
 
 _INTERNAL = ("opweave", "numpy", "cupy")
-
-
-def is_cupy(value: Any) -> bool:
-    """True for a CuPy array; does not import CuPy."""
-    kind = type(value)
-    if kind is np.ndarray:
-        return False
-    cupy = sys.modules.get("cupy")
-    return cupy is not None and issubclass(kind, cupy.ndarray)
-
-
-def is_array(value: Any) -> bool:
-    """True for an array of NumPy's or CuPy's."""
-    # not isinstance: a traced array says that it is one
-    return issubclass(type(value), np.ndarray) or is_cupy(value)
 
 
 def is_boxed(

@@ -29,8 +29,9 @@ from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError
 
 COMPARED = tuple(name for name, _ in COMPARISONS)
-# Functions that raise where the second number is 0.
+# Functions that raise where the second number is 0, and what else raises for some numbers.
 DIVIDING = ("truediv", "floordiv", "mod")
+RAISING = (*DIVIDING, "pow", "lshift", "rshift")
 # Attributes of a number that its type decides, which belongs to the guard.
 OF_A_TYPE = ("dtype", "ndim", "shape", "size", "itemsize", "nbytes", "strides")
 
@@ -79,7 +80,9 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
         _decide_root(tracer, *pairs)
     expr = Expr(name, tuple(expr for expr, _ in pairs))
     if name in DIVIDING:
-        _note_divisor(tracer, expr, pairs[1][1])
+        _note_divisor(tracer, expr)
+    if tracer.catches and name in RAISING:
+        tracer.decide(Expr("raises", (expr,)), False)
     if tracer.watches:
         tracer.numbers.append(expr)  # evaluating it may fail, though nobody reads it
     if tracer.asks_truth and type(example) is bool:
@@ -97,13 +100,11 @@ def _computed(tracer: TracerLike, name: str, operands: Sequence[Any]) -> Any:
         raise
 
 
-def _note_divisor(tracer: TracerLike, quotient: Expr, example: Any) -> None:
-    """Note what divides; where the function may catch the error of 0, the guard tells of it."""
+def _note_divisor(tracer: TracerLike, quotient: Expr) -> None:
+    """Note what divides."""
     divisor = quotient.args[1]
     if divisor.op != "literal":
         tracer.divisors.append((quotient, divisor))
-        if tracer.catches:
-            tracer.decide(Expr("ne", (divisor, literal(0))), bool(example != 0))
 
 
 def _decide_type(tracer: TracerLike, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:

@@ -10,10 +10,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracerLike
-from opweave.compiler.arrays.traced_operators import COMPARISONS, is_traced_array
-from opweave.compiler.ir.values import Value, Where
+from opweave.compiler.arrays.traced_operators import (
+    COMPARISONS,
+    is_traced_array,
+    is_traced_number,
+)
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.literals import converted
+from opweave.compiler.ir.plain_arrays import is_array
+from opweave.compiler.ir.values import Scalar, Value, Where
 from opweave.compiler.traced.foreign import remedy
-from opweave.compiler.traced.made import is_array
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (
     OpweaveError,
@@ -164,6 +170,31 @@ def check_operands(
                 f"{operator.name}: zero elements to reduce, and the operation has no identity "
                 f"({tracer.where()})"
             )
+
+
+def check_fits(tracer: TracerLike, results: Sequence[Value], operands: Sequence[Any]) -> None:
+    """That integers fit the types of an operator's loop, where the function could catch it.
+
+    Raises:
+        OutOfRangeError: one does not; whether it does becomes part of the guard.
+    """
+    taken = tracer.builder.nodes.makers[results[0].id].operands if tracer.catches else ()
+    for given, operand in zip(operands, taken, strict=False):
+        if isinstance(operand, Scalar) and operand.dtype.kind in "iu":
+            number = given.example if is_traced_number(given) else given
+            if type(number) is int and not _fits(tracer, number, operand):
+                converted(number, operand.dtype)
+
+
+def _fits(tracer: TracerLike, number: int, operand: Scalar) -> bool:
+    """Whether an integer is one of a type's; of one that may differ from call to call a guard."""
+    limits = np.iinfo(operand.dtype.numpy)
+    low, high = int(limits.min), int(limits.max)
+    if operand.expr.op == "literal":
+        return low <= number <= high
+    above = Expr("ge", (operand.expr, literal(low)))
+    below = Expr("le", (operand.expr, literal(high)))
+    return tracer.decide(Expr("and", (above, below)), low <= number <= high)
 
 
 def check_power(tracer: TracerLike, base: Any, exponent: Any) -> None:

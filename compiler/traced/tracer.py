@@ -12,16 +12,17 @@ from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.ir.builder import GraphBuilder, scalar_type
 from opweave.compiler.ir.expr import Expr, evaluate, literal
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Extent, Value, Where
+from opweave.compiler.traced import refused
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
 from opweave.compiler.traced.composed import composed
 from opweave.compiler.traced.exponents import with_known_exponent
 from opweave.compiler.traced.handwritten import launched
 from opweave.compiler.traced.lengths import LONG_NUMBER, MOST_TERMS, Length, Limits
-from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
+from opweave.compiler.traced.made import Made, contents_of, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
-from opweave.compiler.traced.refused import COMPARED, check_operands, check_order, refusal_of
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.shared_memory import SharedMemory
 from opweave.compiler.traced.unwatched import unwatched
@@ -35,14 +36,11 @@ class Tracer(SharedMemory):
 
     Attributes:
         selects: what data select is traced, by a mask (``selection.py``) or by a place.
-        asks_truth: the function may ask whether something is True, and not only whether it is
-            true: each comparison of numbers is part of the guard then.
-        catches: the function may catch errors: those of empty reductions are raised inside of it.
-        catches_index: it may catch those of places without an element, which NumPy looks for.
+        asks_truth: it may ask whether something ``is True``: comparisons of numbers are guarded.
+        catches, catches_index: it may catch errors of empty reductions, or of places in arrays.
         calls_library: calls of NumPy's library become nodes, see ``compiler/library``.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
-        edits: what stands for some operators, by name, while an edited composite is traced.
-        counted: names of numbers that differ from round to round of ``ow.repeat``.
+        edits, counted: operators while an edited composite is traced, numbers of ``ow.repeat``.
     """
 
     selects = True
@@ -107,16 +105,18 @@ class Tracer(SharedMemory):
         if operator.kind is Kind.COMPOSITE:
             return composed(self, operator, operands, attrs or {})
         self.check_length(where)
-        if operator.law in COMPARED:
+        if operator.law in refused.COMPARED:
             self.check_truth(operator, operands)
-        check_operands(self, operator, operands, attrs)
+        refused.check_operands(self, operator, operands, attrs)
         typed = [self._operand(operator, o, where) for o in operands]
         if (found := defined(operator, operands, typed)) is not None:
             self.suspects += [o for o in typed if isinstance(o, Value)]
             return found
         if is_kernel:
             return launched(self, operator, operands, typed, where)
-        wrapped = tuple(map(self.wrapped, self.builder.apply(operator, typed, attrs, where)))
+        values = self.builder.apply(operator, typed, attrs, where)
+        refused.check_fits(self, values, operands)
+        wrapped = tuple(map(self.wrapped, values))
         if operator.kind is Kind.MOVE:
             if self.is_number(operands[0].value):
                 return self.apart(wrapped[0])
@@ -140,7 +140,7 @@ class Tracer(SharedMemory):
         Raises:
             UnsupportedError: a number of NumPy's meets one whose class answers itself.
         """
-        check_order(self, operator, operands)
+        refused.check_order(self, operator, operands)
 
     def check_length(self, where: Where) -> None:
         """Refuse a function whose loops are written out to more than a compiler takes.
@@ -231,7 +231,7 @@ class Tracer(SharedMemory):
             if type(item) not in (bool, int, float, complex) and not isinstance(item, np.generic):
                 item = np.asarray(item)[()]  # a number of a user's class is not weak to NumPy
             return self.literal(item), scalar_type(item)
-        raise refusal_of(self, operator, item, where)
+        raise refused.refusal_of(self, operator, item, where)
 
     def literal(self, item: Any) -> Expr:
         """A number of the function's own."""

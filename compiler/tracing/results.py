@@ -19,10 +19,11 @@ from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import FunctionGraph, Input, Output
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Scalar, Symbol, Value
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import ChosenNumber
-from opweave.compiler.traced.made import is_array, is_boxed
+from opweave.compiler.traced.made import is_boxed
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.tracer import Tracer

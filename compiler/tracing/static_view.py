@@ -23,10 +23,10 @@ from opweave.compiler.captures.purity import OURS, is_pure_in_c
 from opweave.compiler.captures.steady import CLOCKS, is_steady, varies
 from opweave.compiler.captures.structure import Identity
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.numpy_api.creation import creator
 from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.traced.foreign import remedy
-from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.numbers import moves_on
 from opweave.compiler.traced.python_functions import BUILTINS as PYTHON
 from opweave.compiler.traced.tracer import Tracer

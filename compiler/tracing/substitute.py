@@ -10,10 +10,11 @@ from typing import Any
 
 from opweave.compiler.captures.bytecode import names_in
 from opweave.compiler.captures.capture import KEEPING, chains, inner_functions
-from opweave.compiler.captures.containers import MAPPINGS, is_container, is_namespace, is_object
+from opweave.compiler.captures.containers import is_container, is_object
 from opweave.compiler.captures.owners import Function, is_helper, is_own_module
 from opweave.compiler.captures.places import Missing, Place
 from opweave.compiler.captures.steady import UNFORESEEN
+from opweave.compiler.captures.structure import MAPPINGS, is_namespace
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.libraries import giving
 from opweave.compiler.tracing.refusing import Remembering

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.captures.containers import MAPPINGS, is_namespace, is_object
+from opweave.compiler.captures.containers import is_object
 from opweave.compiler.captures.places import Missing, Place
+from opweave.compiler.captures.structure import MAPPINGS, is_namespace
 from opweave.compiler.captures.tree import DEEPEST
 from opweave.compiler.tracing.shown_classes import ShownClasses
 

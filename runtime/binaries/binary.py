@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Binary:
+class Binary(NamedTuple):
     """A compiled kernel: ``kind`` is "cubin" or "so", ``origin`` is "compiled", "disk".
 
     Kernels that are the same but for names have one binary, each with its own source.

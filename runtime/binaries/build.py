@@ -6,7 +6,6 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -139,7 +138,7 @@ class BinaryBuilder:
                                 self.disk.put(key, text, payload, parts)
                     kind = KINDS[on_host(arch, mode)]
                     self.memory[asked] = Binary(key, kind, payload, common, origin)
-        found = self._read[text, asked[1]] = replace(self.memory[asked], source=text)
+        found = self._read[text, asked[1]] = self.memory[asked]._replace(source=text)
         return found
 
     def _compile(self, common: str, text: str, arch: str, *, fast: bool, mode: str) -> bytes:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from opweave.opcodes.dtypes import HALVES
-from opweave.runtime.calls.layouts import Layouts
 
 if TYPE_CHECKING:
     from opweave.compiler.kernels.handwritten import HandwrittenKernel
     from opweave.compiler.kernels.kernel import Kernel
     from opweave.compiler.kernels.library import LibraryKernel
+    from opweave.runtime.calls.layouts import Layouts
 
 # (arrays, numbers) -> the results are written
 Compute = Callable[[Any, Sequence[Any]], None]

@@ -1,8 +1,8 @@
-"""What launching needs of an executor."""
+"""What launching needs of an executor, and what an executor asks of a kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opweave.compiler.ir.values import Extents
@@ -14,6 +14,7 @@ from opweave.runtime.process.locks import Once
 
 if TYPE_CHECKING:
     from opweave.compiler.kernels.kernel import Kernel
+    from opweave.compiler.kernels.param import Param
     from opweave.compiler.scheduling.memory import MemoryPlan
     from opweave.compiler.scheduling.schedule import Schedule
 
@@ -86,3 +87,22 @@ class Executor(Protocol):
 
     def copy(self, array: Any, value: Any) -> None:
         """Let an array hold the elements of another of its shape, when all kernels are done."""
+
+
+class Launchable(Protocol):
+    """What a launch asks of a kernel."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def template(self) -> str: ...
+    @property
+    def params(self) -> Sequence[Param]: ...
+    @property
+    def toggles(self) -> Mapping[str, int]: ...
+    @property
+    def block(self) -> tuple[int, int, int]: ...
+    def grid(self, extents: Extents) -> tuple[int, int, int]: ...
+    def work(self, extents: Extents) -> int: ...
+    def dynamic_bytes(self, extents: Extents) -> int: ...
+    def zeroed(self, extents: Extents) -> tuple[tuple[int, int], ...]: ...

@@ -8,41 +8,10 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.ir.expr import Expr, evaluate
-from opweave.compiler.ir.graph import FunctionGraph, reduced_axes
-from opweave.compiler.ir.values import Scalar, count
-from opweave.opcodes.errors import BoundsError, ShapeError
-
-
-def check_nonempty(graph: FunctionGraph, extents: Mapping[str, int]) -> None:
-    """Refuse reductions of nothing that have no identity, as NumPy does.
-
-    Raises:
-        ShapeError: names the reduction.
-    """
-    for node in (n for n in (*graph.nodes, *graph.dropped) if n.may_fail):
-        shape = node.values[0].shape
-        reduced = count((shape[a] for a in reduced_axes(node)), extents)
-        if reduced == 0:
-            at = f" ({node.where})" if node.where.file else ""
-            raise ShapeError(
-                f"{node.operator.name}: zero elements to reduce, and the operation has no "
-                f"identity{at}"
-            )
-
+from opweave.opcodes.errors import BoundsError
 
 # By the number of a node that notes indices: the elements of its axis, and the user's line.
 Indexed = Mapping[int, tuple[Expr, str]]
-
-
-def indexed(graph: FunctionGraph) -> Indexed:
-    """What the nodes of a graph note, where an index has no element."""
-    found = {}
-    for number, node in enumerate(graph.nodes):
-        if node.operator.notes_faults:
-            size = node.operands[1]
-            assert isinstance(size, Scalar)
-            found[number] = size.expr, f" ({node.where})" if node.where.file else ""
-    return found
 
 
 def fault(nodes: Indexed, word: int, env: Mapping[str, Any]) -> BoundsError:

@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opweave.compiler.ir.expr import evaluate
 from opweave.opcodes.cached import cached_property
-from opweave.runtime.calls.interface import Executor, Start
-from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.outcomes import Indexed, fault, truth
-from opweave.runtime.calls.plan import CallPlan
 from opweave.runtime.calls.results import BOXED, TRUTH, Returned
-from opweave.runtime.calls.steps import Step
-from opweave.runtime.calls.writes import Writes
+
+if TYPE_CHECKING:
+    from opweave.runtime.calls.interface import Executor, Start
+    from opweave.runtime.calls.layouts import Layouts
+    from opweave.runtime.calls.plan import CallPlan
+    from opweave.runtime.calls.steps import Step
+    from opweave.runtime.calls.writes import Writes
 
 
 class PlannedCall:

@@ -19,15 +19,22 @@ from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.opcodes.cached import cached_property
 from opweave.runtime.calls.building import build_all
+from opweave.runtime.calls.filling import APART, call_plan
+from opweave.runtime.calls.graph_results import (
+    check_nonempty,
+    indexed,
+    returned_of,
+    shared_places,
+    straight_of,
+)
 from opweave.runtime.calls.interface import Executor
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.loops import Rows, Turns
-from opweave.runtime.calls.outcomes import check_nonempty, indexed
-from opweave.runtime.calls.plan import APART, CallPlan, call_plan
+from opweave.runtime.calls.plan import CallPlan
 from opweave.runtime.calls.planned import PlannedCall
-from opweave.runtime.calls.results import begun, returned_of, shared_places
+from opweave.runtime.calls.results import begun
 from opweave.runtime.calls.steps import Launch
-from opweave.runtime.calls.writes import Writes, straight_of
+from opweave.runtime.calls.writes import Writes
 
 
 class Prepared(PlannedCall):

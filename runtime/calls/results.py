@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import FunctionGraph
-from opweave.compiler.ir.values import Value
-from opweave.runtime.calls.layouts import Layouts, ViewRecipe
+from opweave.runtime.calls.views import ViewRecipe
 
 # What NumPy returns besides numbers of its own: an array, or Python's bool.
 BOXED, TRUTH = "boxed", "truth"
@@ -34,17 +32,6 @@ class Returned:
     number: Expr | None = None
 
 
-def returned_of(layouts: Layouts, arrays: tuple[int, ...]) -> tuple[Returned, ...]:
-    """What becomes of the outputs of a graph, which lie in these arrays."""
-    graph = layouts.graph
-    return tuple(
-        Returned(array, layouts.recipe(output.id), bool(output.shape), kind)
-        if isinstance(output, Value)
-        else Returned(-1, None, False, None, output)
-        for output, array, kind in zip(graph.outputs, arrays, kinds_of(graph), strict=True)
-    )
-
-
 def begun(make: Callable[[], Any]) -> Callable[[], Any]:
     """The same function of arrays, which begin as zeros."""
 
@@ -54,27 +41,3 @@ def begun(make: Callable[[], Any]) -> Callable[[], Any]:
         return made
 
     return zeros
-
-
-def kinds_of(graph: FunctionGraph) -> tuple[str | None, ...]:
-    """What NumPy makes of each output, if it has no dimensions and is no number."""
-    return tuple(
-        BOXED if n in graph.boxed else TRUTH if n in graph.truths else None
-        for n in range(len(graph.outputs))
-    )
-
-
-def shared_places(graph: FunctionGraph) -> tuple[tuple[int, int], ...]:
-    """Places of outputs and of earlier ones that may be the same array.
-
-    Not of an argument, which may be returned itself: who calls knows what is a view of it.
-    """
-    inputs = {i.value.id for i in graph.inputs}
-    places: dict[int, int] = {}
-    found = []
-    for place, output in enumerate(graph.outputs):
-        if isinstance(output, Value) and output.shape:
-            base = graph.base(output).id
-            first = places.setdefault(base, place)
-            found += [(place, first)] if first != place and base not in inputs else []
-    return tuple(found)

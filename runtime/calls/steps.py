@@ -6,38 +6,19 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.literals import converted
-from opweave.compiler.ir.values import Extents, Scalar
 from opweave.opcodes import dtypes
 from opweave.runtime.calls.by_numpy import Compute
 
 if TYPE_CHECKING:
+    from opweave.compiler.ir.values import Extents, Scalar
     from opweave.compiler.kernels.kernel import Kernel
-    from opweave.compiler.kernels.param import Param
-
-
-class Launchable(Protocol):
-    """What a launch asks of a kernel."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def template(self) -> str: ...
-    @property
-    def params(self) -> Sequence[Param]: ...
-    @property
-    def toggles(self) -> Mapping[str, int]: ...
-    @property
-    def block(self) -> tuple[int, int, int]: ...
-    def grid(self, extents: Extents) -> tuple[int, int, int]: ...
-    def work(self, extents: Extents) -> int: ...
-    def dynamic_bytes(self, extents: Extents) -> int: ...
-    def zeroed(self, extents: Extents) -> tuple[tuple[int, int], ...]: ...
+    from opweave.runtime.calls.interface import Launchable
 
 
 # (packed arguments, the arrays behind their pointers) -> started

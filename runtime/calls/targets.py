@@ -11,8 +11,8 @@ import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.compiler.ir.values import Value
-from opweave.compiler.traced.made import is_array, is_cupy
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import overlap, overlaps_itself
 from opweave.runtime.calls.prepared import Prepared

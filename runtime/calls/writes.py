@@ -9,20 +9,16 @@ written to, is not run by kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.ir.graph import FunctionGraph, Written
-from opweave.compiler.ir.parts import Index, Part, key_of
-from opweave.compiler.ir.values import Value
-from opweave.compiler.traced.made import is_cupy
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.opcodes.errors import BoundsError
 from opweave.runtime.calls.arrays import assigned, overlap, overlaps_itself, pointer
 
 if TYPE_CHECKING:
-    from opweave.compiler.scheduling.schedule import Schedule
+    from opweave.compiler.ir.graph import FunctionGraph
     from opweave.runtime.calls.planned import PlannedCall
 
 # So many steps are taken to find out whether two layouts have an element in common.
@@ -91,34 +87,6 @@ class Writes:
                     shared = self.names[place], self.names[other]
                     raise Unwritten(f"{' and '.join(shared)} share memory", shared)
         self._apart = begin
-
-
-def straight_of(schedule: Schedule, arrays: Sequence[Any]) -> tuple[tuple[int, int], ...]:
-    """(value, input): what kernels write straight to the memory of an input like these.
-
-    All numbers of a call are computed before the first kernel: an error of theirs writes nothing.
-    """
-    from opweave.compiler.scheduling.writes import writes_of  # no saved program needs it
-
-    return tuple(
-        (value.id, write.place)
-        for write in writes_of(schedule)
-        if isinstance(value := schedule.graph.outputs[write.output], Value)
-        and write.kernel
-        and (not is_cupy(arrays[write.place]) or pointer(arrays[write.place]) % 16 == 0)
-    )
-
-
-def stores_of(written: Sequence[Written]) -> tuple[Store, ...]:
-    """What is stored to arguments, and where."""
-    return tuple((w.output, w.place, _key(w.part), w.by) for w in written)
-
-
-def _key(part: Part) -> Any:
-    """An index; a function of the outputs where these are a part of it."""
-    if any(isinstance(item, Index) for item in part):
-        return partial(key_of, part)
-    return key_of(part) if part else ...
 
 
 def store(

@@ -19,15 +19,15 @@ from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
 from opweave.compiler.scheduling.schedule import Schedule
-from opweave.opcodes import dtypes
-from opweave.opcodes.dtypes import DType
+from opweave.opcodes.dtypes import U8, DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError
 from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.binaries.build import build_kernel
 from opweave.runtime.calls.arrays import assigned, pointer
 from opweave.runtime.calls.by_numpy import Compute, Operand
+from opweave.runtime.calls.interface import Launchable
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.steps import Launch, Launchable, number_types
+from opweave.runtime.calls.steps import Launch, number_types
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
 from opweave.runtime.cuda.products import LibraryProducts
 from opweave.runtime.cuda.starting import starter
@@ -147,7 +147,7 @@ class CudaExecutor:
         return allocating(self.state, make, shape, dtype)
 
     def arena(self, nbytes: int) -> Callable[[], Any]:
-        return self.allocator((nbytes,), dtypes.U8)
+        return self.allocator((nbytes,), U8)
 
     def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
         """Partial results from the pool, and counters, which are kept per stream."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from opweave.compiler.ir.values import Extents
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.steps import Launchable
+from opweave.runtime.calls.interface import Launchable
 
 # Dynamic shared memory that a kernel has without asking, and the attribute to ask for more:
 # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the CUDA driver API.

@@ -11,12 +11,14 @@ import importlib
 import struct
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opweave.opcodes.dtypes import C64, C128, F32, F64, DType
-from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.steps import Step
 from opweave.runtime.host.launcher import HostLaunch, Run, runtime_library
+
+if TYPE_CHECKING:
+    from opweave.runtime.calls.layouts import Layouts
+    from opweave.runtime.calls.steps import Step
 
 # The letter of a routine, and the code by which runtime.cpp knows how numbers are passed.
 KINDS: dict[DType, tuple[str, int]] = {F32: ("s", 0), F64: ("d", 1), C64: ("c", 2), C128: ("z", 3)}

@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.ir.values import Extents
-from opweave.compiler.scheduling.memory import MemoryPlan
-from opweave.opcodes.dtypes import DType
-from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.calls.arrays import held_at, pointer
 from opweave.runtime.calls.by_numpy import by_numpy
-from opweave.runtime.calls.interface import Start
 from opweave.runtime.calls.outcomes import array_scalar
-from opweave.runtime.calls.plan import each_apart, planned
-from opweave.runtime.calls.planned import PlannedCall
 from opweave.runtime.calls.starts import StepwiseStart
-from opweave.runtime.calls.steps import Launch, Launchable, packer
+from opweave.runtime.calls.steps import packer
 from opweave.runtime.host.copies import copy
 from opweave.runtime.host.launcher import HostLaunch, runtime_library
 from opweave.runtime.host.pool import allocator
@@ -26,8 +19,15 @@ from opweave.runtime.host.starts import NativeStart
 from opweave.runtime.process.locks import Once
 
 if TYPE_CHECKING:
+    from opweave.compiler.ir.values import Extents
     from opweave.compiler.kernels.kernel import Kernel
+    from opweave.compiler.scheduling.memory import MemoryPlan
     from opweave.compiler.scheduling.schedule import Schedule
+    from opweave.opcodes.dtypes import DType
+    from opweave.runtime.binaries.binary import Binary
+    from opweave.runtime.calls.interface import Launchable, Start
+    from opweave.runtime.calls.planned import PlannedCall
+    from opweave.runtime.calls.steps import Launch
 
 
 class HostExecutor:
@@ -52,6 +52,8 @@ class HostExecutor:
     computed = staticmethod(by_numpy)
 
     def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
+        from opweave.runtime.calls.filling import each_apart, planned  # no saved program needs it
+
         return (planned if held_at() else each_apart)(kernels, schedule, extents)
 
     def start(self, prepared: PlannedCall) -> Start:

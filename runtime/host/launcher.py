@@ -7,15 +7,16 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opweave.compiler.ir.values import Extents
-from opweave.runtime.binaries.binary import Binary
-from opweave.runtime.calls.steps import Launchable
 from opweave.runtime.process.locks import Once
 from opweave.runtime.process.share import forked, threads
-from opweave.templates import TEMPLATES
+from opweave.templates import RUNTIME
+
+if TYPE_CHECKING:
+    from opweave.compiler.ir.values import Extents
+    from opweave.runtime.binaries.binary import Binary
+    from opweave.runtime.calls.interface import Launchable
 
 _numbers = itertools.count()
 # Steps of one kernel that a thread takes at a time.
@@ -41,11 +42,10 @@ def load_library(payload: bytes, *, shared: bool = False) -> ctypes.CDLL:
         os.close(handle)
 
 
-@dataclass
 class _Threads:
     """How many threads the user has asked for; 0 for as many as the environment says."""
 
-    asked: int = 0
+    asked = 0
 
 
 _threads = _Threads()
@@ -62,7 +62,6 @@ def set_threads(asked: int) -> None:
 FOR_LAUNCHES = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
 
 
-RUNTIME = TEMPLATES / "host" / "runtime.cpp"
 _given: list[bytes] = []
 
 

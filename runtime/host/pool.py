@@ -15,7 +15,6 @@ import gc
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -52,11 +51,10 @@ class Counts(NamedTuple):
     mapped: int
 
 
-@dataclass
 class _State:
     """Settings of the pool: how many bytes are kept at most while nobody uses them."""
 
-    limit: int = 0
+    limit = 0
 
 
 _state = _State()

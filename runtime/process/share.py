@@ -9,18 +9,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from opweave.runtime.process import environment
 
 
-@dataclass
 class _Process:
     """What this process has been told of itself."""
 
-    is_fork: bool = False
+    is_fork = False
 
 
 _process = _Process()

@@ -15,8 +15,8 @@ from opweave.compiler.scheduling.memory import MemoryPlan
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.by_numpy import Compute, Operand
+from opweave.runtime.calls.filling import each_apart
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.plan import each_apart
 from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.calls.steps import Launch
 from opweave.runtime.host.executor import HostExecutor

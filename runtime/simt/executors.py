@@ -16,7 +16,7 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.plan import each_apart
+from opweave.runtime.calls.filling import each_apart
 from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.calls.steps import Launch
 from opweave.runtime.host.executor import HostExecutor

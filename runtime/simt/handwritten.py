@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.traced.made import is_array, is_cupy
+from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.opcodes.errors import ArgumentError, CompileError
 from opweave.opcodes.handwritten.launch_limits import MOST_BLOCKS, MOST_SHARED, check_block, three
 from opweave.runtime.binaries.build import builder

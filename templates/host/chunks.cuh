@@ -96,13 +96,23 @@ template <int N, class S> OW_INLINE void load_chunk(Chunk<S, N>& r, const S* p, 
     r.at = inside < N ? r.kept : p;
 }
 template <int N, class S> inline constexpr S NOTHING[N] = {};
+// The elements of a chunk from one place to another, and 0 around them.
+template <int N, class S>
+__attribute__((noinline)) void load_within(S (&kept)[N], const S* p, index_t stride, int begin, int end) {
+    if (OW_HAS_MASKS<S> && stride == 1) {
+        for (int l = 0; l < N; ++l) kept[l] = (unsigned)(l - begin) < (unsigned)(end - begin) ? p[l] : S();
+    } else {
+        for (int l = 0; l < N; ++l) kept[l] = S();
+        if (stride == 1) OW_COPY(kept + begin, p + begin, (end - begin) * sizeof(S));
+        else for (int l = begin; l < end; ++l) kept[l] = p[l * stride];
+    }
+}
 template <int N, class S>
 OW_INLINE const S* window_of(S (&kept)[N], const S* p, index_t stride, index_t extent, index_t first) {
     const bool whole = first >= 0 && first <= extent - N && stride == 1, none = first <= -N || first >= extent;
     if (!whole && !none) {
-        for (int l = 0; l < N; ++l) kept[l] = S();
         const int begin = first >= 0 ? 0 : -(int)first, end = extent - first < N ? (int)(extent - first) : N;
-        for (int l = begin; l < end; ++l) kept[l] = p[(first + l) * stride];
+        load_within(kept, p + first * stride, stride, begin, end);
     }
     return whole ? p + first : none ? NOTHING<N, S> : kept;
 }

@@ -74,13 +74,16 @@ void* (*let_go)();
 void (*take_back)(void*);
 int (*handle_signals)();
 
-// Waking a thread takes some 20 microseconds, so a kernel this short runs on the caller's alone.
-const long long WORTH_WAKING = 100000;
+// Waking a thread takes some 20 microseconds, so a kernel this short runs on the caller's alone, unless
+// the threads are awake: while a long call goes on they look out for its next kernel.
+const long long WORTH_WAKING = 100000, LONG_CALL = 400000, WORTH_SHARING = 10000;
 const long long LOOK_EVERY = 50000000;  // nanoseconds between looks at signals
 // What is over this soon (nanoseconds) keeps Python's lock: who lets go of it among many threads may wait
 // for milliseconds to get it back.
 const long long WORTH_LETTING_GO = 10000;
-enum { SPINS = 4096 };  // looks at a counter before a thread goes to sleep: the last share is short
+// Looks at a counter before a thread goes to sleep: the last share of a kernel is short, and the next
+// kernel of a call comes soon, or a library computes meanwhile.
+enum { SPINS = 4096, LOOKS_FOR_NEXT = 512 };
 
 void relax() {
 #ifdef __x86_64__
@@ -108,6 +111,7 @@ Job* job;
 uint64 generation;
 int workers;
 int most_threads = 1, callers;  // of a launch; launches that have work for several threads
+int going_on;  // long calls
 int forks;  // that made this process
 
 bool take_share(Job* j) {
@@ -142,11 +146,31 @@ bool take_watched(Job* j, void** python) {
     return false;
 }
 
+// Whether another job comes soon, while long calls go on.
+bool comes_soon(uint64 last) {
+    for (int i = 0; i < LOOKS_FOR_NEXT && __atomic_load_n(&going_on, __ATOMIC_RELAXED); ++i) {
+        if (__atomic_load_n(&generation, __ATOMIC_RELAXED) != last) return true;
+        relax();
+    }
+    return false;
+}
+
+// With the lock held: return when there is a job behind the one seen.
+void wait_for_job(uint64 seen) {
+    while (!job || generation == seen) {
+        const uint64 last = generation;  // it may be over already
+        pthread_mutex_unlock(lock);
+        const bool is_soon = comes_soon(last);
+        pthread_mutex_lock(lock);
+        if (!is_soon && generation == last) pthread_cond_wait(wake, lock);
+    }
+}
+
 void* worker(void*) {
     uint64 seen = 0;
     pthread_mutex_lock(lock);
     for (;;) {
-        while (!job || generation == seen) pthread_cond_wait(wake, lock);
+        wait_for_job(seen);
         seen = generation;
         Job* mine = job;
         if (!mine->places) continue;
@@ -169,7 +193,7 @@ void workers_after_fork() {
     memset(wake, 0, sizeof wake);
     memset(idle, 0, sizeof idle);
     job = 0;
-    workers = callers = 0;
+    workers = callers = going_on = 0;
 }
 __attribute__((constructor)) void workers_at_fork() { pthread_atfork(0, 0, workers_after_fork); }
 
@@ -190,7 +214,7 @@ static int run_helped(const Run* run, const char* args, long long total, int hel
         pthread_detach(thread);
     }
     job = &mine;
-    ++generation;
+    __atomic_fetch_add(&generation, 1, __ATOMIC_RELAXED);
     pthread_cond_broadcast(wake);
     pthread_mutex_unlock(lock);
     const bool stopped = take_watched(&mine, python);
@@ -224,7 +248,7 @@ extern "C" void ow_python(void* (*save)(), void (*restore)(void*), int (*check)(
 
 // Run the blocks of a grid, on several threads where that has shown to pay; false if a signal's handler
 // has raised something, which is left to Python.
-static bool run_grid_of(Run* run, const char* args, void** python) {
+static bool run_grid_of(Run* run, const char* args, void** python, long long worth = WORTH_WAKING) {
     const long long total = (long long)run->grid.x * run->grid.y * run->grid.z;
     if (total <= run->share) {  // nothing to share, and no time to take
         run->blocks(args, &run->grid, 0, total);
@@ -232,7 +256,7 @@ static bool run_grid_of(Run* run, const char* args, void** python) {
     }
     const long long alone = __atomic_load_n(&run->alone, __ATOMIC_RELAXED), start = now();
     int threads = 1;
-    if (alone < WORTH_WAKING)
+    if (alone < worth)
         run->blocks(args, &run->grid, 0, total);
     else
         threads = run_shared(run, args, total, python);
@@ -371,7 +395,7 @@ struct CallPlan {
 };
 enum { ARGS_ON_STACK = 16384 };
 
-bool run_plan(const CallPlan& plan, const uint64* words, char* args, void** python) {
+bool run_plan(const CallPlan& plan, const uint64* words, char* args, void** python, long long worth) {
     memcpy(args, plan.args, plan.args_bytes);
     for (long long i = 0; i < plan.patch_count; ++i) {
         const Patch& p = plan.patches[i];
@@ -384,7 +408,7 @@ bool run_plan(const CallPlan& plan, const uint64* words, char* args, void** pyth
             char* const arena = *(char* const*)(words[plan.arena] + plan.held);
             memset(arena + s.zero, 0, s.zero_bytes);
         }
-        if (!run_grid_of(s.run, args + s.args, python)) return false;
+        if (!run_grid_of(s.run, args + s.args, python, worth)) return false;
     }
     return true;
 }
@@ -419,17 +443,20 @@ extern "C" long long ow_plan(const CallPlan* plan, uint64* words, long long time
     const bool fits = plan->args_bytes <= ARGS_ON_STACK;
     char* const args = fits ? on_stack : (char*)malloc(plan->args_bytes);
     if (!args) return -1;
-    void* python = times * time_of(*plan) < WORTH_LETTING_GO ? 0 : let_go();
-    long long next_look = now() + LOOK_EVERY;
-    long long t = 0;
+    const long long takes = times * time_of(*plan), worth = takes < LONG_CALL ? WORTH_WAKING : WORTH_SHARING;
+    void* python = takes < WORTH_LETTING_GO ? 0 : let_go();
+    const int before = forks;
+    if (worth == WORTH_SHARING) __atomic_fetch_add(&going_on, 1, __ATOMIC_RELAXED);
+    long long next_look = now() + LOOK_EVERY, t = 0;
     while (t < times) {
         if (row) memcpy(words + plan->arena + 1, rows + t * row, row * sizeof(uint64));
-        if (!run_plan(*plan, words, args, &python)) break;
+        if (!run_plan(*plan, words, args, &python, worth)) break;
         ++t;
         if (enough && *enough) break;
         for (long long i = 0; i < count; ++i) turn(turns[i], words);
         if (raised_meanwhile(&next_look, &python)) break;
     }
+    if (worth == WORTH_SHARING && forks == before) __atomic_fetch_sub(&going_on, 1, __ATOMIC_RELAXED);
     if (python) take_back(python);
     if (!fits) free(args);
     return t;

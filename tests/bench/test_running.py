@@ -88,3 +88,16 @@ def test_the_gpu_script_says_what_is_missing(tmp_path, capsys, monkeypatch):
     assert said.out == "some_wheel\n"
     assert "missing: no_such_module" in said.err
     assert "some-wheel" in said.err
+
+
+@pytest.mark.host
+def test_each_step_of_loading_a_saved_program_is_measured():
+    from bench.tools import loading
+
+    found = loading.measured(processes=1)
+    heading, *rows = loading.lines(found)
+
+    assert heading.split()[:3] == ["ms", "minimum", "median"]
+    assert [row for row, name in zip(rows, loading.LIMITS, strict=True) if name not in row] == []
+    assert [name for name, times in found.items() if len(times) != 1 or min(times) <= 0] == []
+    assert min(found[loading.WHOLE]) > min(found[loading.SUM])

@@ -10,6 +10,7 @@ import pytest
 
 from opweave.compiler.ir.device import device_for
 from opweave.compiler.ir.graph import FunctionGraph
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.reference import run_reference
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.dense import over_dense
@@ -17,10 +18,9 @@ from opweave.compiler.passes.simplify import drop_dead, fill_in, fold, share_com
 from opweave.compiler.passes.views import settle_views
 from opweave.compiler.pipeline.driver import Options, schedule_graph
 from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
-from opweave.compiler.traced.made import is_array
 from opweave.compiler.tracing.arguments import Static
 from opweave.compiler.tracing.trace import trace
-from opweave.runtime.calls.arrays import argument_type, array_type
+from opweave.runtime.calls.arguments import argument_type, array_type
 from tests.fuzz.generate import generate
 from tests.fuzz.oracles import ORDERED, OTHER_BITS, bits_of
 from tests.fuzz.sources import digest_of_sources

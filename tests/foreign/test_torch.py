@@ -313,3 +313,32 @@ def test_a_warning_points_to_the_line_that_calls():
         warnings.simplefilter("always")
         fused(tensor())
     assert {w.filename for w in caught} <= {__file__}
+
+
+SEVERAL_RESULTS = {
+    "two": lambda a, b: (a * 2, b + a),
+    "one twice": lambda a, b: (lambda r: (r, r))(a + b),
+    "an argument": lambda a, b: (a, a + b),
+    "a view of a result": lambda a, b: (lambda r: (r, r[1:]))(a + b),
+    "a number": lambda a, b: (a + b, 3),
+    "a sum": lambda a, b: (a + b, a.sum()),
+    "a list": lambda a, b: [a + b, a],
+    "nested": lambda a, b: (a + b, (a, b)),
+    "none": lambda a, b: (),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("what", SEVERAL_RESULTS)
+def test_several_results_are_the_same_at_each_call(what):
+    function, fused = SEVERAL_RESULTS[what], ow.fuse(SEVERAL_RESULTS[what])
+    a, b = torch.arange(6.0), torch.ones(6)
+    expected = function(a, b)
+    for _ in range(3):
+        found = fused(a, b)
+        assert type(found) is type(expected)
+        assert len({*map(id, found)}) == len({*map(id, expected)})
+        for x, y in zip(found, expected, strict=True):
+            assert type(x) is type(y)
+            assert (x is a) is (y is a)
+            assert str(x) == str(y)

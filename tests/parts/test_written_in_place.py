@@ -154,3 +154,27 @@ def test_truth_values_that_are_written_beside_numbers(dtype):
     np.testing.assert_allclose(found, wanted, rtol=1e-2 if dtype == "f2" else 1e-5)
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def longer_behind_a_write(u, x):
+    u[0] = 3
+    u[1] += x[None]
+
+
+def longer_product_behind_a_write(u, x):
+    u[0] = 3
+    t = u[1]
+    t *= x[None, None]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [longer_behind_a_write, longer_product_behind_a_write])
+def test_a_result_of_more_dimensions_than_the_array_is_not_stored_in_place(function):
+    given = [np.ones((3, 4)), np.arange(4.0)]
+    plain, fused = ([a.copy() for a in given] for _ in range(2))
+    with pytest.raises(ValueError, match="non-broadcastable"):
+        function(*plain)
+    with pytest.raises(ow.errors.ShapeError, match="cannot store"):
+        ow.fuse(function)(*fused)
+    for found, expected in zip(fused, plain, strict=True):
+        np.testing.assert_array_equal(found, expected)

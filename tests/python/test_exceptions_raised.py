@@ -87,3 +87,62 @@ def test_texts_of_pythons_errors_name_pythons_classes(name, first):
     if name != "an array":
         does_the_same(text, X)
     assert "Traced" not in ow.fuse(text)(X)[0]
+
+
+def power_of_ten(x, s):
+    try:
+        y = 10.0**s
+    except OverflowError:
+        y = 7.0
+    return x * y
+
+
+def quotient(x, s):
+    try:
+        y = 1 // s
+    except ZeroDivisionError:
+        y = 7
+    return x + y
+
+
+def shifted(x, s):
+    try:
+        y = 1 << s
+    except ValueError:
+        y = 7
+    return x + y
+
+
+def small_integers(x, s):
+    try:
+        return x.astype(np.int8) + s
+    except OverflowError:
+        return x - 1
+
+
+def above(x, s):
+    try:
+        return x.astype(np.int8) > s
+    except OverflowError:
+        return x
+
+
+# A function that catches what a number raises, and numbers in the order of its calls.
+CATCHING = {
+    power_of_ten: (300, 400, 2, 401),
+    quotient: (2, 0, 3, 0),
+    shifted: (2, -1, 3, -2),
+    small_integers: (3, 300, 4, -129, 128, 127),
+    above: (3, 300, -300),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("first", [lambda x: x, np.sort], ids=["whole", "in parts"])
+@pytest.mark.parametrize("function", CATCHING, ids=lambda f: f.__name__)
+def test_a_number_of_another_call_raises_what_the_function_catches(function, first):
+    fused = ow.fuse(lambda x, s: function(first(x), s))
+    for number in CATCHING[function]:
+        found, expected = fused(X, number), function(X, number)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)

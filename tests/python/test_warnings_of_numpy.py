@@ -78,3 +78,15 @@ def test_an_error_of_numpys_shows_the_line_once():
         ow.fuse(function)(np.zeros((2, 2)))
     lines = [frame.lineno for frame in caught.traceback if str(frame.path) == __file__]
     assert len(lines) == len(set(lines))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("given", [ONE, ONE.view(np.matrix)], ids=["an array", "a matrix"])
+def test_a_name_that_numpy_had_once_is_not_asked_of_it(given):
+    def function(x, y):
+        return str(x.shape), object(), y * 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)
+        warnings.simplefilter("ignore", ow.errors.OpweaveWarning)
+        ow.fuse(function)(given, ONE)

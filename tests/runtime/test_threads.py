@@ -148,3 +148,15 @@ def test_nothing_spins_while_it_waits_for_work():
     time.sleep(0.2)
 
     assert time.process_time() - before < 0.05
+
+
+@pytest.mark.host
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core")
+def test_short_kernels_of_a_long_call_give_the_bits_of_one_thread():
+    """Each element follows from neighbours that another thread may have computed last."""
+    steps = ow.repeat(lambda x: np.sin(x + np.roll(x, 20000)), 1000)
+    x = np.linspace(0, 1, 40000, dtype=np.float32)
+    with ow.config(threads=1):
+        expected = steps(x)
+    for _ in range(3):
+        np.testing.assert_array_equal(steps(x), expected)

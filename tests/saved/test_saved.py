@@ -97,6 +97,52 @@ def test_nothing_is_traced_or_compiled_and_no_compiler_imported(tmp_path):
     assert not (tmp_path / "empty").exists()
 
 
+LOADS = """
+import json, sys
+import numpy as np, opweave as ow
+def imported():
+    rooms = "opweave.compiler.", "opweave.runtime.", "jinja2"
+    found = {n: m for n, m in sys.modules.items() if n.startswith(rooms)}
+    return [n for n, m in found.items() if not hasattr(m, "__path__") or n == "jinja2"]
+before = imported()
+for place in sys.argv[1:]:
+    loaded = ow.load_program(place)
+first = imported()
+loaded(np.full((5, 33), 2, np.float32), 0.5)
+print(json.dumps([sorted({*found} - {*before}) for found in (first, imported())]))
+"""
+# Modules, or rooms, that may be imported; all others compile, or serve who compiles.
+TO_LOAD = (
+    "opweave.compiler.captures.structure", "opweave.compiler.ir.expr",
+    "opweave.compiler.ir.plain_arrays", "opweave.runtime.calls.arrays", "opweave.runtime.process.",
+)  # fmt: skip
+TO_CALL = (
+    *TO_LOAD, "opweave.compiler.ir.literals", "opweave.compiler.ir.parts", "opweave.runtime.calls.",
+    "opweave.runtime.host.", "opweave.runtime.binaries.binary",
+)  # fmt: skip
+# What prepares a call of what was lowered.
+PREPARING = (
+    "prepared",
+    "filling",
+    "building",
+    "layouts",
+    "graph_results",
+    "arguments",
+    "interface",
+)
+
+
+def test_loading_imports_nothing_that_traces_or_schedules_or_starts_kernels(saved):
+    names = "containers of arguments", "arguments that are written", "products", "numbers"
+    places = [str(saved(name)) for name in names]
+    ran = subprocess.run([sys.executable, "-c", LOADS, *places], capture_output=True, check=True)
+    loading, calling = json.loads(ran.stdout)
+
+    assert [name for name in loading if not name.startswith(TO_LOAD)] == []
+    assert [name for name in calling if not name.startswith(TO_CALL)] == []
+    assert {*calling} & {f"opweave.runtime.calls.{name}" for name in PREPARING} == set()
+
+
 # What is refused
 
 MISTAKES = {

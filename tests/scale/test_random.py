@@ -97,7 +97,7 @@ def by_numpy(monkeypatch):
     from opweave._dask.blocks import Stage
     from opweave.compiler.ir.reference import run_reference
     from opweave.compiler.pipeline.specialise import symbol_extents
-    from opweave.runtime.calls.arrays import array_type
+    from opweave.runtime.calls.arguments import array_type
 
     def run(self, block, arrays):
         graph, numbers = self.forms[block.form]
