@@ -27,7 +27,6 @@ if _TYPE_CHECKING:
     from opweave._functions.fuse import fuse
     from opweave._functions.fused import Fused
     from opweave._functions.raw import raw_kernel
-    from opweave._functions.repeated import repeat
     from opweave._graphs.graph import Graph
     from opweave._interchange.torch_operators import to_torch
     from opweave._lists.codes import load, store
@@ -37,6 +36,7 @@ if _TYPE_CHECKING:
     from opweave._profiler.handwritten import profile_cubin, profile_source
     from opweave._profiler.profile import profile
     from opweave._programs.program import Program
+    from opweave._repeats.repeated import repeat
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave._saved.loading import load_program
     from opweave.configuration import config
@@ -67,7 +67,7 @@ logsumexp = OPERATORS["logsumexp"]
 _LAZY = {
     name: module
     for module, names in {
-        "_functions.fuse": "fuse", "_functions.fused": "Fused", "_functions.repeated": "repeat",
+        "_functions.fuse": "fuse", "_functions.fused": "Fused", "_repeats.repeated": "repeat",
         "_functions.raw": "raw_kernel",
         "_lists.oplist": "kernel", "_lists.codes": "load store",
         "_lists.schedule": "schedule", "_lists.structure": "structural", "_graphs.graph": "Graph",

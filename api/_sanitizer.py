@@ -147,9 +147,13 @@ def sanitize(
     Raises:
         ArgumentError: not a fused function, or arguments that it does not take.
     """
+    from opweave._repeats.repeated import Repeated
     from opweave.runtime.simt.executors import SanitizeExecutor
 
     _check_schedules(schedules)
+    if isinstance(fused, Repeated):  # its first round
+        args, named = fused.counting.given(args, 0)
+        fused, kwargs = fused.step, {**kwargs, **named}
     program = _lowered(fused, args, kwargs, target)
     seen: dict[int, tuple[Any, list[Any]]] = {}
     results, complete = [], True
@@ -190,7 +194,6 @@ def _lowered(fused: Any, args: Any, kwargs: Any, target: str) -> Program:
     """
     from opweave._functions.fused import Fused
     from opweave._functions.raw import RawKernel
-    from opweave._functions.repeated import Repeated
     from opweave._programs.kernel_view import KernelView
     from opweave._programs.program import Program
 
@@ -200,7 +203,7 @@ def _lowered(fused: Any, args: Any, kwargs: Any, target: str) -> Program:
         fused = fused.program
     if any(map(is_cupy, args)):
         raise ArgumentError("sanitize runs on the host: pass NumPy arrays (x.get())")
-    if isinstance(fused, Fused | Repeated):
+    if isinstance(fused, Fused):
         fused = fused.lower(*args, target=target, **kwargs)
     if not isinstance(fused, Program):
         raise ArgumentError(

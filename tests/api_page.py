@@ -15,7 +15,6 @@ from typing import Any
 import opweave as ow
 from opweave import _sanitizer
 from opweave._functions.raw import RawKernel
-from opweave._functions.repeated import Repeated
 from opweave._graphs.runner import Runner
 from opweave._lists.oplist import OpcodeKernel
 from opweave._lists.schedule import ListSchedule
@@ -26,6 +25,7 @@ from opweave._programs.kernel_view import KernelView
 from opweave._programs.rates import Regime
 from opweave._programs.report import Report
 from opweave._programs.standalone import Standalone
+from opweave._repeats.repeated import Repeated
 from opweave._saved.loading import LoadedProgram
 from opweave.opcodes import Fragment, OpCode, Operator
 from opweave.opcodes.defines import Define

@@ -11,7 +11,7 @@ import numpy as np
 
 from opweave._dask.entry import run_others
 from opweave._functions.arguments import Signature
-from opweave._functions.calls import Ready, packed_into
+from opweave._functions.calls import NONE, Kwargs, Ready, packed_into
 from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
 from opweave._functions.like_given import LikeGiven
@@ -188,16 +188,16 @@ class Fused(LikeGiven):
         """What a call is traced to, from memory if it is there."""
         return self._preparing.found_for(call, device)
 
-    def bound(self, args: tuple[Any, ...]) -> tuple[Ready, Sequence[Any]]:
-        """What a call with these arguments, by position, runs, and the leaves that it takes.
+    def bound(self, args: Sequence[Any], kwargs: Kwargs = NONE) -> tuple[Ready, Sequence[Any]]:
+        """What a call with these arguments runs, and the leaves that it takes.
 
         Raises:
             OpweaveError: it cannot be one program.
         """
-        known = self._calls.quickly(args) if config.device == "host" else None
+        known = self._calls.quickly(args, kwargs) if config.device == "host" else None
         if known is not None and isinstance(ready := known[0], Ready):
             return ready, known[1]
-        call = self.signature.bind(args, {})
+        call = self.signature.bind(tuple(args), dict(kwargs))
         return self.ready_for(call) or self.prepare(call), call.values
 
     @takes_arrays

@@ -11,7 +11,8 @@ from typing import Any
 MOVED = {
     "opweave.fused": "opweave._functions.fuse",
     "opweave.named": "opweave._functions.named",
-    "opweave.repeated": "opweave._functions.repeated",
+    "opweave.repeated": "opweave._repeats.repeated",
+    "opweave._functions.repeated": "opweave._repeats.repeated",
     "opweave._functions.oplist": "opweave._lists.oplist",
     "opweave.graphs": "opweave._graphs.graph",
     "opweave.runners": "opweave._graphs.runner",

@@ -13,11 +13,11 @@ import numpy as np
 
 from opweave._functions.fused import Fused
 from opweave._functions.parts import BREAKS
-from opweave._functions.repeated import Repeated
 from opweave._lists.oplist import OpcodeKernel
 from opweave._programs.explain import Explanation
 from opweave._programs.kernel_view import KernelView
 from opweave._programs.program import Program
+from opweave._repeats.repeated import Repeated
 from opweave.cli.arguments import bind, made_up
 from opweave.cli.loading import load, users_code
 from opweave.cli.terminal import heading, highlighted, print_json, print_table

@@ -107,7 +107,7 @@ def indices_of(array: TracedArrayLike, item: Any) -> Any:
     """
     if isinstance(item, list):
         item = np.asarray(item) if item else np.zeros(0, np.int64)
-    if is_place(item):
+    if is_place(item) or is_counted(item):
         return item
     if not getattr(item, "ndim", 0):
         return array.tracer.concrete(item)
@@ -177,6 +177,14 @@ def is_picked(item: Any) -> bool:
     )
 
 
+def is_counted(item: Any) -> bool:
+    """True for such an integer that differs from round to round of ``ow.repeat``."""
+    return is_picked(item) and any(
+        leaf.op == "argument" and leaf.args[0] in item.tracer.counted
+        for leaf in item.expr.leaves()
+    )
+
+
 def picked(tracer: TracerLike, item: Any, axis: int, extent: Extent) -> tuple[Expr, int]:
     """Such a number as a place along an axis; on which side it counts is part of the guard.
 
@@ -214,6 +222,9 @@ def _placed(
     """Indices as places, with as many dimensions behind as the result has."""
     if is_place(given):
         return check(tracer, given, extent)
+    if is_counted(given):
+        place, at = picked(tracer, given, axis, extent)
+        return tracer.computed(place, at)
     if not getattr(given, "ndim", 0):
         return tracer.scalar(place_of(tracer, index(given), axis, extent))
     if trailing:

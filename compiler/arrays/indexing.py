@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from opweave.compiler.arrays.counted import is_of_round, part_of_round, with_bands
 from opweave.compiler.arrays.gathering import by_arrays, place_of, takes_arrays
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.traced_operators import is_traced_array
@@ -46,6 +47,11 @@ def indexed(array: TracedArrayLike, key: Any) -> TracedArrayLike:
                 raise UnsupportedError("a view at a place that is computed")
             array.tracer.relate(array, found)  # numbers pick a view, arrays a copy
         return found
+    if (named := with_bands(array, items)) is not None:
+        whole = [slice(None) if is_of_round(i) else i for i in named]
+        rest = [i for i in named if is_of_round(i) or i is None or isinstance(i, slice)]
+        rest = [i if is_of_round(i) else slice(None) for i in rest]
+        return part_of_round(_viewed(array, whole, is_scalar=False), rest)
     made = _viewed(array, items, is_scalar=is_scalar)
     if made.ndim and any(isinstance(item, np.ndarray) for item in items):
         return cast("TracedArrayLike", array.tracer.apply(OPERATORS["copy"], [made]))

@@ -76,6 +76,7 @@ class TracerLike(Protocol):
         watches: errors are looked for in what NumPy computes while tracing.
         numbers, divisors: numbers that were computed from others; quotients with their divisors.
         static: names of numbers whose values are part of the guard.
+        counted: names of those that differ from round to round of ``ow.repeat``.
     """
 
     builder: GraphBuilder
@@ -102,6 +103,7 @@ class TracerLike(Protocol):
     numbers: list[Expr]
     divisors: list[tuple[Expr, Expr]]
     static: set[str]
+    counted: frozenset[str]
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         """Apply an operator to traced values and numbers."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.accumulation import ProductPlan
+from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import FunctionGraph, Output
 from opweave.compiler.ir.rewriting import next_id
-from opweave.compiler.ir.values import Value
+from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Carried, Carry, OperandLoad, OperandStore
@@ -18,6 +19,7 @@ from opweave.compiler.kernels.walks import Operand
 from opweave.compiler.passes.simplify import simplify
 
 Operands = Mapping[Key, Operand]
+Exprs = Mapping[str, Expr]
 
 
 def carried(graph: FunctionGraph, operands: Operands, kernel: Kernel) -> Carried:
@@ -122,22 +124,52 @@ def _load(
     return loads[0][1] if loads else None
 
 
-def written_out(graph: FunctionGraph, steps: int) -> FunctionGraph | None:
+def written_out(
+    graph: FunctionGraph,
+    steps: int,
+    carried: Sequence[int] | None = None,
+    ahead: Callable[[int, Exprs], Exprs] = lambda _, numbers: numbers,
+) -> FunctionGraph | None:
     """So many steps, one behind the other, the outputs of each the first inputs of the next.
 
     None where an output is not of the type and, by its symbols, the shape of what it becomes.
+
+    Args:
+        carried: places of the outputs that become inputs; None for all of them.
+        ahead: the numbers of a step that differ from those of the first, in terms of these, given
+            its place and those of the step before.
     """
-    states = [item.value for item in graph.inputs[: len(graph.outputs)]]
-    outputs = [o for o in graph.outputs if isinstance(o, Value)]
-    if len(outputs) < len(graph.outputs) or [o.type for o in outputs] != [s.type for s in states]:
+    places = range(len(graph.outputs)) if carried is None else carried
+    outputs = [o for n in places if isinstance(o := graph.outputs[n], Value)]
+    states = [item.value for item in graph.inputs[: len(places)]]
+    if [o.type for o in outputs] != [s.type for s in states]:
         return None
-    fresh, nodes, state = count(next_id(graph)), [*graph.nodes], outputs
-    for _ in range(steps - 1):
-        known = dict(zip((s.id for s in states), state, strict=True))
+    fresh, nodes, known = count(next_id(graph)), [*graph.nodes], dict[int, Value]()
+    numbers: Exprs = {}
+    for step in range(1, steps):
+        numbers = ahead(step, numbers)
+        known = {s.id: known.get(o.id, o) for s, o in zip(states, outputs, strict=True)}
         for node in graph.nodes:
-            operands = (known.get(o.id, o) if isinstance(o, Value) else o for o in node.operands)
+            operands = tuple(_of_step(o, known, numbers) for o in node.operands)
             results = tuple(replace(value, id=next(fresh)) for value in node.results)
-            nodes.append(replace(node, operands=tuple(operands), results=results))
+            nodes.append(replace(node, operands=operands, results=results))
             known |= dict(zip((v.id for v in node.results), results, strict=True))
-        state = [known.get(o.id, o) for o in outputs]
-    return simplify(replace(graph, nodes=tuple(nodes), outputs=tuple(state)))
+    left = tuple(
+        known.get(o.id, o) if isinstance(o, Value) else in_terms(o, numbers) for o in graph.outputs
+    )
+    return simplify(replace(graph, nodes=tuple(nodes), outputs=left))
+
+
+def _of_step(
+    operand: Value | Scalar, known: Mapping[int, Value], numbers: Exprs
+) -> Value | Scalar:
+    if isinstance(operand, Value):
+        return known.get(operand.id, operand)
+    return replace(operand, expr=in_terms(operand.expr, numbers)) if numbers else operand
+
+
+def in_terms(expr: Expr, numbers: Exprs) -> Expr:
+    """An expression of other numbers, by the names of those that it has."""
+    return expr.with_leaves(
+        lambda leaf: numbers.get(leaf.args[0], leaf) if leaf.op == "argument" else leaf
+    )

@@ -37,6 +37,7 @@ class Options:
         replay: calls on a GPU that come again may become CUDA graphs.
         watched: there are further outputs, which say whether NumPy would find an error.
         repeated: results become arguments again and again, see ``FunctionGraph.repeated``.
+        counted: arguments of such a step that differ from round to round.
         writes: the function may write to its arguments; a step of ``ow.repeat`` may not.
         structure: structural op-codes in the place of the templates'.
     """
@@ -49,6 +50,7 @@ class Options:
     replay: bool = False
     watched: bool = False
     repeated: bool = False
+    counted: tuple[str, ...] = ()
     writes: bool = True
     structure: Structure = ()
 

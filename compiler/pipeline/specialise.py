@@ -203,11 +203,12 @@ class Specialisations:
         repeated, watched = self.options.repeated, self.options.watched
         # a loop, and a call that is watched, have no way to run a call of a library that fails
         calls = library and self.options.library and not (repeated or watched)
-        rest = repeated, watched, self._limits(may_roll), may_warn, calls
+        rest = repeated, watched, self._limits(may_roll), may_warn, calls, self.options.counted
         made = trace(self.fn, arguments, rebuilt, self.describe, *rest)
         graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
         graph = verify_graph(simplify(verify_graph(graph)))
-        graph = replace(graph, repeated=repeated)
+        # a kernel's own loop has the same numbers in each round
+        graph = replace(graph, repeated=repeated and not self.options.counted)
         static = {
             name: value
             for name, value in self._values(made, arguments, made.graph.extents(extents)).items()

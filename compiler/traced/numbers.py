@@ -75,8 +75,7 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
     pairs = [as_expr(o) for o in operands]
     example = _computed(tracer, name, operands)
     if name == "pow" and all(isinstance(v, int) for _, v in pairs):
-        for item in operands:  # int ** int is an int or a float, depending on the exponent's sign
-            tracer.concrete(item)
+        _decide_type(tracer, *pairs)
     elif name == "pow":
         _decide_root(tracer, *pairs)
     expr = Expr(name, tuple(expr for expr, _ in pairs))
@@ -106,6 +105,12 @@ def _note_divisor(tracer: TracerLike, quotient: Expr) -> None:
     divisor = quotient.args[1]
     if divisor.op != "literal":
         tracer.divisors.append((quotient, divisor))
+
+
+def _decide_type(tracer: TracerLike, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:
+    """Put into the guard whether a power of integers is an int: the exponent's sign decides."""
+    if tracer.decide(Expr("lt", (exponent[0], literal(0))), exponent[1] < 0):
+        tracer.decide(Expr("ne", (base[0], literal(0))), base[1] != 0)
 
 
 def _decide_root(tracer: TracerLike, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:

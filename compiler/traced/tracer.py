@@ -37,16 +37,16 @@ class Tracer(SharedMemory):
     Attributes:
         selects: what data select is traced, by a mask (``selection.py``) or by a place.
         asks_truth: it may ask whether something ``is True``: comparisons of numbers are guarded.
-        catches: the function may catch errors: those of empty reductions are raised inside of it.
-        catches_index: it may catch those of places without an element, which NumPy looks for.
+        catches, catches_index: it may catch errors of empty reductions, or of places in arrays.
         calls_library: calls of NumPy's library become nodes, see ``compiler/library``.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
-        edits: what stands for some operators, by name, while an edited composite is traced.
+        edits, counted: operators while an edited composite is traced, numbers of ``ow.repeat``.
     """
 
     selects = True
     array_class: type = np.ndarray
     edits: Mapping[str, Operator] = {}
+    counted: frozenset[str] = frozenset()
     asks_truth = catches = catches_index = calls_library = False
 
     def __init__(

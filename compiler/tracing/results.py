@@ -201,4 +201,4 @@ def finished(
     graph = FunctionGraph(
         name, made, scalars, nodes, final, tuple(equal), derived=derived, conditions=conditions
     )
-    return replace(graph, boxed=boxed(graph, tracer.hidden))
+    return replace(graph, boxed=boxed(graph, tracer.hidden, tracer.unboxed))

@@ -61,6 +61,7 @@ def trace(
     limits: Limits = Limits(),
     may_warn: bool = False,
     calls_library: bool = False,
+    counted: Sequence[str] = (),
 ) -> Trace:
     """Run ``fn`` on traced values.
 
@@ -79,6 +80,8 @@ def trace(
         limits: how long it may get.
         may_warn: a function of which NumPy warns, for these extents, is refused.
         calls_library: calls of NumPy's library become nodes.
+        counted: numbers that differ from round to round of ``ow.repeat``: where an array is read
+            by one, it is no part of the guard.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -90,9 +93,9 @@ def trace(
 
     def traced(holds_made: bool) -> Trace:
         tracer = Tracer(GraphBuilder({}), dict(scalars), first_line, describe, limits)
-        tracer.holds_made, tracer.watches = holds_made, watches
-        tracer.may_warn, tracer.calls_library = may_warn, calls_library
-        _ask(tracer, arguments)
+        tracer.holds_made, tracer.watches, tracer.may_warn = holds_made, watches, may_warn
+        tracer.calls_library = calls_library
+        _ask(tracer, arguments, [names[n] for n in counted if n in names])
         try:
             with lending(tracer), telling(tracer):
                 return _trace(fn, arguments, rebuilt, names, scalars, tracer, repeated)
@@ -104,8 +107,9 @@ def trace(
     return traced(False)
 
 
-def _ask(tracer: Tracer, arguments: Mapping[str, Argument]) -> None:
+def _ask(tracer: Tracer, arguments: Mapping[str, Argument], counted: Sequence[str]) -> None:
     """Tell the tracer what it has to know of the arguments."""
+    tracer.counted = frozenset(counted)
     if any(isinstance(a, ArrayType) and a.library == "cupy" for a in arguments.values()):
         tracer.array_class = sys.modules["cupy"].ndarray
 
@@ -133,7 +137,7 @@ def _trace(
     outputs = tuple(_output(memory, copies.get(id(item), item), path) for path, item in leaves)
     kept, written = stored(memory, inputs, outputs)
     outputs += kept
-    if repeated and all(isinstance(o, Value) for o in outputs):
+    if repeated and not tracer.counted and all(isinstance(o, Value) for o in outputs):
         states = [item.value.shape for item in inputs]
         tracer.builder.become(states, [o.shape for o in outputs if isinstance(o, Value)])
     made = _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
@@ -162,6 +166,8 @@ def _entered(
             tracer.inputs.add(value.id)
             tracer.mapped |= {value.id} if argument.library == "memmap" else set()
             tracer.strided |= {value.id} if argument.layout != "C" else set()
+            if not argument.shape and names[name] in tracer.counted:
+                tracer.unboxed.add(value.id)  # a number that lies in memory
             call[name] = tracer.wrapped(value)
             if tracer.lends:
                 tracer.writable[id(call[name])] = call[name], value

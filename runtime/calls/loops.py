@@ -6,13 +6,14 @@ arrays take turns.  So arguments and results may lie anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opweave.runtime.calls.prepared import Prepared
 
 Arrays = Sequence[Any]
+Rows = Sequence[Sequence[Any]]  # numbers
 
 
 class Turns:
@@ -21,21 +22,47 @@ class Turns:
     Attributes:
         state: the first arguments.
         others: the arguments and constants that stay.
-        numbers: of the call.
+        differ: whether each step has numbers of its own.
         faults: the word for faults, or None.
         make: makes a set of arrays that a step writes.
-        result: the one that the last step writes.
+        result: the one that the last of all steps writes.
+        enough: which of such arrays ends the loop, where it holds true; None for none.
+        ran, written: how many steps there were, and what the last one wrote.
         order: which of such arrays is each argument of the next step.
     """
 
-    def __init__(self, prepared: Prepared, arrays: Arrays, env: Mapping[str, Any]):
+    def __init__(
+        self, prepared: Prepared, arrays: Arrays, rows: Rows,
+        carried: Sequence[int] | None = None, asks: bool = False,
+    ):  # fmt: skip
+        """What differs and what stays.
+
+        Args:
+            rows: the numbers of each step, or a row for all.
+            carried: places of the outputs that become arguments; None for all of them.
+            asks: the last output says whether it is enough.
+        """
         plan = prepared.plan
-        self.order = [array - plan.inputs for array in plan.outputs]
+        outputs = plan.outputs if carried is None else [plan.outputs[n] for n in carried]
+        self.order = [array - plan.inputs for array in outputs]
         self.state = arrays[: len(self.order)]
         self.others = (*arrays[len(self.order) :], *prepared.constants)
-        self.numbers, self.faults = plan.numbers(env), prepared.new_faults()
+        self._rows, self.differ = rows, len(rows) > 1
+        self.faults = prepared.new_faults()
         self.make: Callable[[], Arrays] = plan.made
-        self.result = self.make()
+        self.result: Arrays = self.make()
+        self.written: Arrays = self.result
+        self.enough = plan.outputs[-1] - plan.inputs if asks else None
+        self.ran = len(rows)
+
+    def numbers(self, step: int) -> Sequence[Any]:
+        """The numbers of a step."""
+        return self._rows[step if self.differ else 0]
+
+    def made_spare(self) -> Arrays:
+        """Arrays to take turns with the result; what nobody reads is the same in both."""
+        made = [*self.make()]
+        return [a if n in self.order else self.result[n] for n, a in enumerate(made)]
 
     def every(self, state: Arrays, into: Arrays) -> Arrays:
         """The arrays of a step that writes so, see plan.py."""
@@ -46,14 +73,17 @@ class Turns:
         return [written[number] for number in self.order]
 
     def apart(
-        self, start: Callable[[Arrays], None], times: int,
+        self, start: Callable[[Sequence[Any], Arrays], None], times: int,
         state: Arrays | None = None, spare: Arrays | None = None,
     ) -> None:  # fmt: skip
-        """Start step by step, from ``state``, over the result and ``spare``."""
+        """Start step by step, of numbers and arrays, over the result and ``spare``."""
         state = self.state if state is None else state
-        spare = self.make() if spare is None and times > 1 else spare
+        spare = self.made_spare() if spare is None and times > 1 else spare
         for left in range(times, 0, -1):
             into = self.result if left % 2 else spare
             assert into is not None
-            start(self.every(state, into))
-            state = self.next_state(into)
+            start(self.numbers(times - left), self.every(state, into))
+            state, self.written = self.next_state(into), into
+            if self.enough is not None and bool(into[self.enough]):
+                self.ran = times - left + 1
+                return

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import TURNS, Value, extent_of
@@ -27,7 +29,7 @@ from opweave.runtime.calls.graph_results import (
 )
 from opweave.runtime.calls.interface import Executor
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.loops import Turns
+from opweave.runtime.calls.loops import Rows, Turns
 from opweave.runtime.calls.plan import CallPlan
 from opweave.runtime.calls.planned import PlannedCall
 from opweave.runtime.calls.results import begun
@@ -128,14 +130,58 @@ class Prepared(PlannedCall):
         Raises:
             BoundsError: a kernel noted an index that has no element.
         """
-        turns = Turns(self, arrays, env)
+        turns = Turns(self, arrays, [self.plan.numbers(env)])
         self.start.many(turns, times)
         self.check(turns.faults, env)
         return turns.next_state(turns.result)
 
+    def rounds(
+        self, arrays: Sequence[Any], envs: Sequence[Mapping[str, Any]], rows: Rows,
+        carried: Sequence[int], asks: bool = False,
+    ) -> tuple[list[Any], int]:  # fmt: skip
+        """The outputs after a step for each set of numbers, and how many steps there were.
+
+        Args:
+            envs: numbers and extents of each step.
+            rows: what its kernels get of them, see ``CallPlan.numbers``.
+            carried: places of the outputs that become the first arrays of the next step, see
+                ``closes``.
+            asks: a step whose last output is true is the last one.
+
+        Raises:
+            BoundsError: a kernel noted an index that has no element.
+        """
+        turns = Turns(self, arrays, rows, carried, asks)
+        self.start.many(turns, len(rows))
+        every = turns.every(turns.state, turns.written)
+        return self.results(every, envs[turns.ran - 1]), turns.ran
+
     @cached_property
     def is_closed(self) -> bool:
         """True where it may loop: results are arrays of their own, each written by a kernel."""
-        arrays = self.plan.outputs
-        are_own = len({*arrays}) == len(arrays) and min(arrays, default=0) >= self.plan.inputs
-        return self._is_plain and are_own
+        return self._is_plain and self.closes(range(len(self.graph.outputs)))
+
+    def closes(self, carried: Sequence[int]) -> bool:
+        """The same of the results at these places; no other one lies in an argument."""
+        graph, plan = self.graph, self.plan
+        arrays = [plan.outputs[n] for n in carried]
+        values = [graph.outputs[n] for n in carried]
+        # C takes addresses alone: there another shape of all that an array holds is one, too
+        by_address = getattr(self.start, "whole", None) is not None
+        are_whole = all(
+            isinstance(v, Value) and (v.id not in graph.views or (by_address and self.is_all(n)))
+            for n, v in zip(carried, values, strict=True)
+        )
+        inside = any(0 <= array < plan.inputs for array in plan.outputs)
+        return are_whole and len({*arrays}) == len(arrays) and not inside
+
+    def is_all(self, place: int) -> bool:
+        """Whether an output is all of the array that it views, in the same order."""
+        output, view = self.graph.outputs[place], self.returned[place].view
+        assert isinstance(output, Value)
+        if (found := self.shapes.get(self.graph.base(output).id)) is None:
+            return False  # of an argument
+        base = np.empty(found[0], found[1].numpy)
+        seen = base if view is None else view.of(base)
+        is_first = seen.ctypes.data == base.ctypes.data
+        return bool(is_first and seen.size == base.size and seen.flags.c_contiguous)

@@ -23,7 +23,7 @@ class StepwiseStart:
 
     def many(self, turns: Turns, times: int) -> None:
         """Run that many steps of a loop."""
-        turns.apart(partial(self.launch, self.memory(), turns.numbers), times)
+        turns.apart(partial(self.launch, self.memory()), times)
 
     def memory(self) -> tuple[Any, ...]:
         """Memory that kernels use besides arguments and results; it must live until they are done.

@@ -116,17 +116,17 @@ class DeviceStart(StepwiseStart):
         stream, loops = self.cuda.get_current_stream(), self._loops
         with loops.lock:  # the memory of a graph serves one loop after the other
             no_graph = self._is_large or self.plan.computes or is_captured(stream)
-            if times < self._per_graph + 2 or no_graph:
-                start = partial(self.launch, self.memory(), turns.numbers)
-                spare = self._lasting(turns.make) if times > 1 else None
+            if times < self._per_graph + 2 or no_graph or turns.differ:
+                start = partial(self.launch, self.memory())
+                spare = self._lasting(turns.made_spare) if times > 1 else None
                 turns.apart(start, times, spare=spare)
                 return
             # its arrays belong to the stream for which they were asked
-            numbers = self._packed(*turns.numbers)
+            numbers = self._packed(*turns.numbers(0))
             key = (*stream_key(stream), numbers, *map(pointer, turns.others))
             first, second, memory, graph = loops.find(key, stream, partial(self._rounds, turns))
-            start = partial(self.launch, memory, turns.numbers)
-            start(turns.every(turns.state, first))
+            start = partial(self.launch, memory)
+            start(turns.numbers(0), turns.every(turns.state, first))
             graphs, rest = divmod(times - 2, self._per_graph)
             for _ in range(graphs):
                 loops.run(graph.launch, stream)
@@ -134,7 +134,7 @@ class DeviceStart(StepwiseStart):
 
     def _rounds(self, turns: Turns, stream: Any) -> _Rounds:
         first, second, memory = turns.make(), turns.make(), self.memory()
-        start = partial(self.launch, memory, turns.numbers)
+        start = partial(self.launch, memory, turns.numbers(0))
 
         def steps() -> None:
             for _ in range(self._per_graph // 2):

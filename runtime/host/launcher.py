@@ -112,10 +112,12 @@ def runner() -> Callable[[int, bytes], None]:
 
 
 @Once
-def planner() -> Callable[[int, Any, int, Any, int], int]:
+def planner() -> Callable[[int, Any, int, Any, int, Any, int, int | None], int]:
     """``ow_plan``, likewise."""
     address, number = ctypes.c_void_p, ctypes.c_longlong
-    kind = ctypes.PYFUNCTYPE(ctypes.c_int, address, ctypes.c_char_p, number, address, number)
+    words = ctypes.c_char_p
+    given = address, words, number, address, number, words, number, address
+    kind = ctypes.PYFUNCTYPE(number, *given)
     return kind(("ow_plan", runtime_library()))
 
 

@@ -75,12 +75,27 @@ class NativeSteps:
         self._alive = all_steps, all_patches, [step.launch for step in kernels]
         self._start, self._address = planner(), ctypes.addressof(self._plan)
 
-    def start(self, words: Any, times: int = 1, turns: Sequence[Turn] = ()) -> None:
-        """Run them, or several times; ``turns``: the words that change in between, see ``Turn``.
+    def start(
+        self,
+        words: Any,
+        times: int = 1,
+        turns: Sequence[Turn] = (),
+        rows: bytes = b"",
+        enough: int | None = None,
+    ) -> int:
+        """Run them, or several times; returns how often.
+
+        Args:
+            turns: the words that change in between, see ``Turn``.
+            rows: the numbers of each time, where they differ.
+            enough: the address of a bool that ends it.
 
         Raises:
             MemoryError: there is none for their arguments.
         """
         given = (Turn * len(turns))(*turns) if turns else None
-        if self._start(self._address, words, times, given, len(turns)):
+        row = len(rows) // (8 * times)
+        ran = self._start(self._address, words, times, given, len(turns), rows, row, enough)
+        if ran < 0:
             raise MemoryError(f"no memory for the arguments of {self.kernels} kernels")
+        return ran

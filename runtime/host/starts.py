@@ -46,6 +46,7 @@ class NativeStart:
         self._parts = tuple(self._joined(steps))
         alone = self._parts[0] if len(self._parts) == 1 else None
         self.whole = alone if isinstance(alone, NativeSteps) else None
+        self._pack_row = struct.Struct(f"<{self.plan.formats}").pack
         self._pack = struct.Struct(f"<{self.plan.arena + 1}Q{self.plan.formats}").pack
         self._keeps = nbytes <= MOST_KEPT
         self._spare: list[Any] = []
@@ -67,17 +68,22 @@ class NativeStart:
     def many(self, turns: Turns, times: int) -> None:
         """Run that many steps of a loop by one call of C, where all of them are kernels."""
         if self.whole is None:
-            turns.apart(lambda every: self(every, turns.numbers), times)
+            turns.apart(lambda numbers, every: self(every, numbers), times)
             return
-        arena, spare = self.borrowed(), turns.make() if times > 1 else ()
+        arena, spare = self.borrowed(), turns.made_spare() if times > 1 else ()
         # the last step writes to the result
         first, second = (turns.result, spare) if times % 2 else (spare, turns.result)
         arrays = (*turns.every(turns.state, first), arena)
-        packed = self._pack(*map(id, arrays), *turns.numbers)
-        self.whole.start(ctypes.create_string_buffer(packed), times, [
+        packed = self._pack(*map(id, arrays), *turns.numbers(0))
+        taking = [
             Turn(number, self.plan.inputs + place, id(second[place]) if second else 0)
             for number, place in enumerate(turns.order)
-        ])  # fmt: skip
+        ]
+        rows = b"".join(self._pack_row(*turns.numbers(n)) for n in range(times * turns.differ))
+        enough = None if turns.enough is None else first[turns.enough].ctypes.data
+        words = ctypes.create_string_buffer(packed)
+        turns.ran = self.whole.start(words, times, taking, rows, enough)
+        turns.written = first if turns.ran % 2 else second
         self._give_back(arena)
 
     def borrowed(self) -> Any:

@@ -433,27 +433,33 @@ static void turn(Turn& t, uint64* words) {
 }
 
 // Run the steps of a plan a number of times, whose arguments are words: addresses, and numbers as they
-// lie in memory.  A call has its arguments to itself, so that many threads may run one plan.  Returns 0,
-// or 1 where there is no memory for them.  Python's lock is held by who calls, as of ow_run.
-extern "C" int ow_plan(const CallPlan* plan, uint64* words, long long times, Turn* turns, long long count) {
+// lie in memory.  Where these differ from time to time, `rows` has `row` words for each.  `enough`, if it is
+// given, points to a bool that each time writes: a true one ends the loop.  A call has its arguments to
+// itself, so that many threads may run one plan.  Returns how often they ran, or -1 where there is no memory
+// for the arguments.  Python's lock is held by who calls, as of ow_run.
+extern "C" long long ow_plan(const CallPlan* plan, uint64* words, long long times, Turn* turns, long long count,
+                             const uint64* rows, long long row, const bool* enough) {
     alignas(16) char on_stack[ARGS_ON_STACK];
     const bool fits = plan->args_bytes <= ARGS_ON_STACK;
     char* const args = fits ? on_stack : (char*)malloc(plan->args_bytes);
-    if (!args) return 1;
+    if (!args) return -1;
     const long long takes = times * time_of(*plan), worth = takes < LONG_CALL ? WORTH_WAKING : WORTH_SHARING;
     void* python = takes < WORTH_LETTING_GO ? 0 : let_go();
     const int before = forks;
     if (worth == WORTH_SHARING) __atomic_fetch_add(&going_on, 1, __ATOMIC_RELAXED);
-    long long next_look = now() + LOOK_EVERY;
-    for (long long t = 0; t < times; ++t) {
+    long long next_look = now() + LOOK_EVERY, t = 0;
+    while (t < times) {
+        if (row) memcpy(words + plan->arena + 1, rows + t * row, row * sizeof(uint64));
         if (!run_plan(*plan, words, args, &python, worth)) break;
+        ++t;
+        if (enough && *enough) break;
         for (long long i = 0; i < count; ++i) turn(turns[i], words);
         if (raised_meanwhile(&next_look, &python)) break;
     }
     if (worth == WORTH_SHARING && forks == before) __atomic_fetch_sub(&going_on, 1, __ATOMIC_RELAXED);
     if (python) take_back(python);
     if (!fits) free(args);
-    return 0;
+    return t;
 }
 
 // ---- whole loops of Python, on the caller's thread ---------------------------------------------------

@@ -222,3 +222,17 @@ def test_an_error_of_extents_that_is_caught_is_a_branch_on_them(function):
     for n, m in EXTENTS:
         a, b = np.ones(n), np.ones(m)
         np.testing.assert_array_equal(fused(a, b), function(a, b))
+
+
+def test_a_power_of_integers_is_one_compilation_for_exponents_of_one_sign():
+    x = np.linspace(-1, 1, 5)
+    fused = ow.fuse(lambda x, b, n: x * b**n, fullgraph=True)
+
+    for b, n in [(2, 1), (3, 5), (0, 0), (0, 2), (-2, 3), (2, 62)]:
+        assert fused(x, b, n).tobytes() == (x * b**n).tobytes()
+    assert len(fused.traces) == 1
+    for b, n in [(2, -1), (-3, -2)]:
+        assert fused(x, b, n).tobytes() == (x * b**n).tobytes()
+    assert len(fused.traces) == 2
+    with pytest.raises(ZeroDivisionError):
+        fused(x, 0, -1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave._functions.loops import MOST_WRITTEN
+from opweave._repeats.looping import MOST_WRITTEN
 from opweave.compiler.ir.values import TURNS
 from opweave.opcodes.errors import ArgumentError, TraceError
 from opweave.runtime.calls.prepared import Prepared
@@ -349,7 +349,7 @@ WRONG = [
     ),
     (lambda x: x.astype(np.float64), (X,), r"float64\[33, 20\], and argument 'x'.* float32\[33"),
     (lambda x: x.sum(), (X,), r"float32\[\], and"),
-    (lambda x, n: (x, n + 1), (X, 3), "result 1 .* is a number, and argument 'n'"),
+    (lambda x, y: (x, x.shape[0]), (X, X), "result 1 .* is a number, and argument 'y'"),
     (lambda n, x: x * n, (3, X), "argument 'n', which it becomes, int"),
     (lambda x: (x, x, x), (X,), "3 results and 1 arguments"),
     (lambda x: {"x": x * 2}, (X,), "returns neither an array nor a tuple"),

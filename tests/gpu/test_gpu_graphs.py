@@ -153,3 +153,36 @@ def test_steps_of_several_kernels_are_repeated_as_a_graph(n, cp):
             stream.synchronize()
         assert cp.array_equal(found, expected)
         x = found  # elements and place are others the second time
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 70])
+def test_rounds_that_differ_are_those_of_a_loop(n, cp):
+    rng = np.random.default_rng(0)
+    x, f = cp.asarray(rng.random((40, 30))), cp.asarray(rng.random((80, 40, 30)))
+
+    def step(x, rate, f, i):
+        return x - rate * (x - f[i]) / (1 + 0.5**i), rate * 0.9
+
+    expected, rate = x, 0.5
+    for number in range(n):
+        expected, rate = step(expected, rate, f, number)
+
+    found, last = ow.repeat(step, n, counter="i")(x, 0.5, f)
+    cp.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert last == rate
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_loop_on_a_gpu_ends_where_it_is_enough(every, cp):
+    x = cp.linspace(1, 2, 1000)
+    run = ow.repeat(lambda x: x * 0.5, 50, until=lambda x: x.max() < 0.1, every=every,
+                    return_rounds=True)  # fmt: skip
+    found, rounds = run(x)
+
+    assert rounds == {1: 5, 3: 6}[every]
+    assert cp.array_equal(found, x * 0.5**rounds)
+    on_host = run(cp.asnumpy(x))
+    assert cp.asnumpy(found).tobytes() == on_host[0].tobytes()
+    with ow.config(device="cuda"):
+        again, rounds = run(cp.asnumpy(x))
+    assert (again.tobytes(), rounds) == (on_host[0].tobytes(), on_host[1])

@@ -388,6 +388,44 @@ def test_a_loop_gives_what_calls_one_by_one_do(stream, step, n):
     assert len(Executor.graphs) == 2 * (max(0, n - 2) // steps)
 
 
+def test_a_counter_is_a_number_of_each_launch(launches):
+    x, f = (Array(np.ones(shape, np.float32)) for shape in ((64,), (10, 64)))
+    ow.repeat(lambda x, f, i: x * np.float32(0.5) + f[i] / (i + 1), 5, counter="i")(x, f)
+    numbers = [[a for a in args if isinstance(a, np.int64 | np.float32)] for *_, args in launches]
+
+    assert numbers == [[i, i + 1] for i in range(5)]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("n", [1, 2, 3, 100])
+def test_rounds_with_numbers_of_their_own_are_launched_one_by_one(stream, n):
+    called, host = on_device(scaled, X, 0.5)
+    envs = [{**called.extents, "s": 0.5 + k / 8} for k in range(n)]
+    expected = [X]
+    for env in envs:
+        expected = host(expected, {"s": env["s"]})
+
+    found, ran = called.rounds([X], envs, [called.plan.numbers(env) for env in envs], [0])
+    equal_bits(found[0], expected[0])
+    assert ran == n
+    assert Executor.graphs == []
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("last", range(1, 8))
+def test_a_round_that_says_so_is_the_last_one(stream, last):
+    called, host = on_device(lambda x: (x[::-1] * 2, (x * x).max() >= 4 ** (last - 1)), X)
+    expected = [X]
+    for _ in range(last):
+        expected = host(expected[:1], {})
+
+    envs = [called.extents] * 50
+    found, ran = called.rounds([X], envs, [[]] * 50, [0], asks=True)
+    equal_bits(found[0], expected[0])
+    assert ran == last
+    assert bool(found[1])
+
+
 @pytest.mark.host
 def test_a_replay_reads_what_is_bound(stream):
     called, host = on_device(lambda x, y: (scaled(x, 0.5), y[::-1] * x.sum()), X, X)

@@ -8,6 +8,7 @@ from typing import Any
 
 from opweave._functions.calls import Ready
 from opweave.compiler.codegen.repeats import written_out
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import TURNS
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Variant, lowered_for
@@ -68,28 +69,38 @@ class Repetition:
     def _together(self, most: int, like: Sequence[Any]) -> tuple[int, Prepared]:
         """How many steps one kernel takes, while it is one and compiles in time; and it."""
         one, lowered = self.ready.prepared, self.ready.found.lowered
-        if len(lowered.kernels) != 1 or lowered.schedule.groups[0].form.kind not in WRITTEN:
-            return 1, one
-        if lowered.kernels[0].carried and not lowered.device.is_host:
+        if lowered.kernels and lowered.kernels[0].carried and not lowered.device.is_host:
             return 1, one  # registers hold the state as long as its loop lasts
-        slots = sum(node.operator.cost.slots for node in lowered.graph.nodes)
-        most = max(1, min(most, LONGEST_WRITTEN // max(1, slots)))
+        most = most_written(self.ready, most)
         made = self._written(most, like)
         fits = made is not None and len(made.plan.steps) == 1 and made.is_closed
         return (most, made) if made is not None and fits else (1, one)
 
     def _written(self, steps: int, like: Sequence[Any]) -> Prepared | None:
         """So many steps as one call; None where they cannot be written as one."""
-        found, one = self.ready.found, self.ready.prepared
         if steps == 1:
-            return one
-        graph = written_out(found.variant.graph, steps)
-        if graph is None:
-            return None
-        variant = Variant(found.variant.trace, graph, found.variant.static)
-        device = found.lowered.device
-        lowered = lowered_for(variant, found.extents, found.spans, device, self.options)
-        return Prepared(lowered, one.executor, found.extents, like, one.constants)
+            return self.ready.prepared
+        graph = written_out(self.ready.found.variant.graph, steps)
+        return None if graph is None else prepared_for(self.ready, graph, like, self.options)
+
+
+def most_written(ready: Ready, most: int) -> int:
+    """How many steps of a call may be written out in one kernel that compiles in time."""
+    lowered = ready.found.lowered
+    if len(lowered.kernels) != 1 or lowered.schedule.groups[0].form.kind not in WRITTEN:
+        return 1
+    slots = sum(node.operator.cost.slots for node in lowered.graph.nodes)
+    return max(1, min(most, LONGEST_WRITTEN // max(1, slots)))
+
+
+def prepared_for(
+    ready: Ready, graph: FunctionGraph, like: Sequence[Any], options: Options
+) -> Prepared:
+    """A call of another graph with the arguments of one; ``like``: arrays that lie as its."""
+    found, one = ready.found, ready.prepared
+    variant = Variant(found.variant.trace, graph, found.variant.static)
+    lowered = lowered_for(variant, found.extents, found.spans, found.lowered.device, options)
+    return Prepared(lowered, one.executor, found.extents, like, one.constants)
 
 
 def _longest(prepared: Prepared) -> int:
