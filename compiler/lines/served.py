@@ -105,8 +105,8 @@ class Served:
         if len(bounds) < len(sizes):
             return None
         most = Sizes(*bounds)
-        found = [self.value(size) or 0 for size in most]
-        is_small = prod(found) < BLAS_FROM and found[0] < BLAS_ROWS
+        sizes_at_most = [self.value(size) or 0 for size in most]
+        is_small = prod(sizes_at_most) < BLAS_FROM and sizes_at_most[0] < BLAS_ROWS
         return False if self._relied(is_small, most.may_be_large) else None
 
     def _relied(self, holds: bool, guard: str) -> bool:
