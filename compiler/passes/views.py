@@ -73,7 +73,8 @@ class _Settling(Rewriter):
                 self._scan(node)
             elif not self._sunk(node):
                 self.add(node)
-        return replace(self.source, nodes=tuple(self.nodes), outputs=self._outputs())
+        outputs = self._outputs()  # it may add nodes
+        return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
 
     def _outputs(self) -> tuple[Value | Expr, ...]:
         """The outputs.  Several views of one value stay views, since they share memory."""
