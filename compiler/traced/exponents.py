@@ -39,14 +39,17 @@ def with_known_exponent(
 def known_exponent(tracer: TracerLike, dtype: DType, exponent: Any) -> Any:
     """An exponent, itself where it is a call's number that makes another function of the power.
 
-    Which of them it is becomes part of the guard. Of integers every power is the same function.
+    Which of them it is becomes part of the guard. Of integers every power is the same function;
+    of bools the square has another type.
     """
-    if not (is_traced_number(exponent) and dtype.kind in "fc"):
+    if not (is_traced_number(exponent) and dtype.kind in "fcb"):
         return exponent
     found = exponent.example
     if isinstance(found, bool) or not isinstance(found, numbers.Real):
         return exponent
-    for number in POWERS_BY_NUMBER:
+    if dtype.kind == "b" and type(found) is not int:
+        return exponent
+    for number in POWERS_BY_NUMBER if dtype.kind in "fc" else (2,):
         same = Expr("exponent_is", (exponent.expr, literal(number)))
         if tracer.decide(same, bool(found == number)):
             return found

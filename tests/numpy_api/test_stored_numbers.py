@@ -69,3 +69,38 @@ def test_a_number_is_stored_or_refused_as_by_numpy(function, key, dtype):
             with np.errstate(all="ignore"):
                 wanted = told(function, x, number, key)
             assert told(fused, y, number, key) == wanted, number
+
+
+def assigned_in_a_loop(x, number, key):
+    for k in range(len(x)):
+        if x[k] >= 0:
+            x[k] = number
+
+
+def parts_assigned_in_a_loop(x, number, key):
+    for k in range(len(x)):
+        if x[k] >= 0:
+            x[k:] = number + k
+
+
+def added_in_a_loop(x, number, key):
+    total = np.int64(0)
+    for k in range(len(x)):
+        if x[k] >= 0:
+            total += number
+            x[k] = total
+
+
+def masked_in_a_loop(x, number, key):
+    for k in range(len(x)):
+        if x[k] >= 0:
+            x[x == k] = number
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize(
+    "function",
+    [assigned_in_a_loop, parts_assigned_in_a_loop, added_in_a_loop, masked_in_a_loop],
+)
+def test_loops_store_numbers_or_refuse_them_as_numpy(function, dtype):
+    test_a_number_is_stored_or_refused_as_by_numpy(function, None, dtype)

@@ -90,6 +90,14 @@ def test_numbers_that_make_no_other_function_share_a_kernel():
     assert len(fused.traces) == 1
 
 
+def test_the_square_of_bools_has_the_type_that_numpy_gives_it():
+    x, fused = np.array([True, False]), ow.fuse(powers)
+    for number in (3, 2, 2.0, 0, 2, 1, np.int64(2)):
+        for found, expected in zip(fused(x, number), powers(x, number), strict=True):
+            assert found.dtype == expected.dtype, number
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("dtype", ["i4", "u8", "c16"])
 def test_integers_and_complex_numbers_to_a_calls_number_are_numpys(dtype):
     x, fused = np.arange(1, 9).astype(dtype), ow.fuse(powers)
