@@ -69,7 +69,8 @@ def fits(tracer: Any, number: Any, dtype: DType) -> bool:
     """Whether a traced integer is one of a type's, which becomes part of the guard."""
     limits = np.iinfo(dtype.numpy)
     low, high = int(limits.min), int(limits.max)
-    above, below = Expr("ge", (number.expr, literal(low))), Expr("le", (number.expr, literal(high)))
+    above = Expr("ge", (number.expr, literal(low)))
+    below = Expr("le", (number.expr, literal(high)))
     found: bool = tracer.decide(Expr("and", (above, below)), low <= number.example <= high)
     return found
 

@@ -218,7 +218,9 @@ def _any_is_stored(tracer: Any, value: Any, dtype: DType) -> bool:
     kind = type(value.example)
     if dtype.kind in "fc":
         return kind in (int, float)
-    return kind is int and dtype.kind in "iu" and (not tracer.catches or fits(tracer, value, dtype))
+    if kind is not int or dtype.kind not in "iu":
+        return False
+    return not tracer.catches or fits(tracer, value, dtype)
 
 
 def as_stored(tracer: Any, value: Any, dtype: DType) -> Any:

@@ -6,6 +6,8 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
@@ -47,7 +49,7 @@ def known_exponent(tracer: TracerLike, dtype: DType, exponent: Any) -> Any:
     found = exponent.example
     if isinstance(found, bool) or not isinstance(found, numbers.Real):
         return exponent
-    if dtype.kind == "b" and type(found) is not int:
+    if dtype.kind == "b" and isinstance(found, float | np.generic):
         return exponent
     for number in POWERS_BY_NUMBER if dtype.kind in "fc" else (2,):
         same = Expr("exponent_is", (exponent.expr, literal(number)))
