@@ -55,7 +55,10 @@ def lifted(tracer: Any, item: Any) -> Any:
     if has_arrays(item):
         return _stacked([lifted(tracer, part) for part in item])
     if is_traced_number(item):
-        dtype = dtypes.of(np.asarray(item.example).dtype)
+        kind = np.asarray(item.example).dtype
+        if type(item.example) is int and kind != np.int64:
+            return lifted(tracer, tracer.concrete(item))  # of a type that other integers have not
+        dtype = dtypes.of(kind)
         return tracer.wrapped(tracer.builder.created(item.expr, dtype, (), tracer.where()))
     array = item if hasattr(item, "ndim") else np.asarray(tracer.concrete(item))
     if array.dtype.kind == "O":
