@@ -24,10 +24,10 @@ def told(function, *args):
     """What a function gives, or what it raises of Python's, and what its first argument holds."""
     try:
         given = function(*args)
-    except (OverflowError, ValueError) as error:
-        kinds = (OverflowError, ValueError)
+    except (OverflowError, ValueError, TypeError) as error:
+        kinds = (OverflowError, ValueError, TypeError)
         given = next(kind for kind in kinds if isinstance(error, kind))
-    values = given.tolist() if isinstance(given, np.ndarray) else given
+    values = np.stack(given).tolist() if isinstance(given, np.ndarray | tuple) else given
     return values, args[0].tolist()
 
 
@@ -52,6 +52,10 @@ def caught(x, number, key):
     return x
 
 
+def added_as(x, number, key):
+    return np.add(x, number, dtype=x.dtype), np.multiply(3, x, dtype=np.int64)
+
+
 def filled(x, number, key):
     x.fill(number)
     return x
@@ -59,7 +63,7 @@ def filled(x, number, key):
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
-@pytest.mark.parametrize("function", [assigned, assigned_inside, caught, filled])
+@pytest.mark.parametrize("function", [assigned, assigned_inside, caught, filled, added_as])
 def test_a_number_is_stored_or_refused_as_by_numpy(function, key, dtype):
     fused = ow.fuse(function)
     with warnings.catch_warnings():
