@@ -11,14 +11,18 @@ import numpy as np
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.values import Value
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.operators.functions import POWERS_BY_NUMBER
 
 
-def power_by(tracer: TracerLike, dtype: DType, exponent: Any) -> Operator:
-    """The operator that ``array ** exponent`` is, for an array of this dtype."""
+def power_by(tracer: TracerLike, base: Value, exponent: Any) -> Operator:
+    """The operator that ``base ** exponent`` is, for an array or a number of NumPy's."""
+    dtype = base.dtype
+    if dtype.kind == "b" and tracer.is_number(base):
+        return OPERATORS["power"]
     number = known_exponent(tracer, dtype, exponent)
     if type(number) in (int, float):
         is_square = type(number) is int and number == 2  # 2.0 makes floats of integers

@@ -98,6 +98,17 @@ def test_the_square_of_bools_has_the_type_that_numpy_gives_it():
             np.testing.assert_array_equal(found, expected)
 
 
+def test_the_square_of_one_bool_is_that_of_numpys_number():
+    def function(x, s):
+        return x[0] ** s, x[0] ** 2, x.any() ** s, np.angle(x)
+
+    x, fused = np.array([True, False]), ow.fuse(function)
+    for number in (2, 3, 2.0, 2):
+        for found, expected in zip(fused(x, number), function(x, number), strict=True):
+            assert (type(found), found.dtype) == (type(expected), expected.dtype), number
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("dtype", ["i4", "u8", "c16"])
 def test_integers_and_complex_numbers_to_a_calls_number_are_numpys(dtype):
     x, fused = np.arange(1, 9).astype(dtype), ow.fuse(powers)
