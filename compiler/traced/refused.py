@@ -175,10 +175,13 @@ def check_operands(
 def check_fits(tracer: TracerLike, results: Sequence[Value], operands: Sequence[Any]) -> None:
     """That integers fit the types of an operator's loop, where the function could catch it.
 
+    In parts a number is at hand, and what its line raises comes before what follows.
+
     Raises:
         OutOfRangeError: one does not; whether it does becomes part of the guard.
     """
-    taken = tracer.builder.nodes.makers[results[0].id].operands if tracer.catches else ()
+    is_asked = tracer.catches or tracer.raises_at_lines
+    taken = tracer.builder.nodes.makers[results[0].id].operands if is_asked else ()
     for given, operand in zip(operands, taken, strict=False):
         if isinstance(operand, Scalar) and operand.dtype.kind in "iu":
             is_traced = is_traced_number(given)
