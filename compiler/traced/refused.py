@@ -197,7 +197,7 @@ def check_power(tracer: TracerLike, base: Any, exponent: Any) -> None:
         PowerError: they are.
     """
     is_whole = not is_traced_array(exponent) and isinstance(exponent, int | np.integer)
-    if is_whole and base.dtype.kind in "iu" and exponent < 0:
+    if is_whole and base.dtype.kind in "iub" and exponent < 0:
         raise PowerError(
             "power: integers to a negative integer power, as in NumPy "
             f"({tracer.where()}); convert with .astype(np.float64)"

@@ -116,3 +116,13 @@ def test_integers_and_complex_numbers_to_a_calls_number_are_numpys(dtype):
         for found, expected in zip(fused(x, number), powers(x, number), strict=True):
             assert found.dtype == expected.dtype
             np.testing.assert_allclose(found, expected, 1e-14)
+
+
+def test_bools_to_a_negative_power_are_refused_as_by_numpy():
+    x, fused = np.array([True, False]), ow.fuse(lambda x, s: x**s)
+    for number in (3, -1, 2, -1):
+        if number > 0:
+            np.testing.assert_array_equal(fused(x, number), x**number)
+        else:
+            with pytest.raises(ValueError, match="negative integer power"):
+                fused(x, number)
