@@ -68,6 +68,7 @@ class TracerLike(Protocol):
         selects: what data select, by a mask or by a place, is traced.
         asks_truth: each comparison of numbers is part of the guard.
         catches, catches_index: the function may catch errors; an IndexError.
+        raises_at_lines: what a number raises is raised at its line, as in parts.
         calls_library: calls of NumPy's library become nodes.
         sets_errors: the function itself changes NumPy's settings of errors.
         may_warn: what NumPy warns of, for the extents of the call, is refused.
@@ -94,6 +95,7 @@ class TracerLike(Protocol):
     asks_truth: bool
     catches: bool
     catches_index: bool
+    raises_at_lines: bool
     calls_library: bool
     sets_errors: bool
     may_warn: bool

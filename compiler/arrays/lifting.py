@@ -9,9 +9,10 @@ import numpy as np
 
 from opweave.compiler.arrays.gathering import coordinate
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
+from opweave.compiler.ir.expr import Expr, literal
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import is_number
-from opweave.opcodes.dtypes import I32
+from opweave.opcodes.dtypes import I32, DType
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 # Items of a list that become code, at most.
@@ -54,7 +55,10 @@ def lifted(tracer: Any, item: Any) -> Any:
     if has_arrays(item):
         return _stacked([lifted(tracer, part) for part in item])
     if is_traced_number(item):
-        dtype = dtypes.of(np.asarray(item.example).dtype)
+        kind = np.asarray(item.example).dtype
+        if type(item.example) is int and kind != np.int64:
+            return lifted(tracer, tracer.concrete(item))  # of a type that other integers have not
+        dtype = dtypes.of(kind)
         return tracer.wrapped(tracer.builder.created(item.expr, dtype, (), tracer.where()))
     array = item if hasattr(item, "ndim") else np.asarray(tracer.concrete(item))
     if array.dtype.kind == "O":
@@ -62,6 +66,16 @@ def lifted(tracer: Any, item: Any) -> Any:
     if array.ndim:
         return tracer.wrapped(tracer.constant(array))
     return tracer.copied(array)
+
+
+def fits(tracer: Any, number: Any, dtype: DType) -> bool:
+    """Whether a traced integer is one of a type's, which becomes part of the guard."""
+    limits = np.iinfo(dtype.numpy)
+    low, high = int(limits.min), int(limits.max)
+    above = Expr("ge", (number.expr, literal(low)))
+    below = Expr("le", (number.expr, literal(high)))
+    found: bool = tracer.decide(Expr("and", (above, below)), low <= number.example <= high)
+    return found
 
 
 def _stacked(parts: list[Any]) -> Any:

@@ -20,7 +20,7 @@ from opweave.compiler.arrays.gathering import (
 )
 from opweave.compiler.arrays.indexing import bounds, expanded
 from opweave.compiler.arrays.interface import TracedArrayLike
-from opweave.compiler.arrays.lifting import lifted
+from opweave.compiler.arrays.lifting import fits
 from opweave.compiler.arrays.reshaping import number_of
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
@@ -213,26 +213,35 @@ def _pasted(target: TracedArrayLike, inside: Sequence[Any], value: Any, dtype: D
     return np.broadcast_to(typed, target.shape).copy()
 
 
-def _keeps_any(dtype: DType, kind: type) -> bool:
-    """Whether all numbers of Python's type can be stored, so that no guard has the value."""
-    return kind in (int, float) if dtype.kind in "fc" else kind is int and dtype.numpy == np.int64
+def _any_is_stored(tracer: Any, value: Any, dtype: DType) -> bool:
+    """Whether a number is stored whatever it is, so that no guard has the value."""
+    kind = type(value.example)
+    if dtype.kind in "fc":
+        return kind in (int, float)
+    if kind is not int or dtype.kind not in "iu":
+        return False
+    return not tracer.catches or fits(tracer, value, dtype)
 
 
 def as_stored(tracer: Any, value: Any, dtype: DType) -> Any:
     """A value as it is stored: NumPy casts whatever is assigned to elements."""
     if is_traced_array(value):
         return value if value.value.dtype is dtype else value.astype(dtype.numpy)
-    if is_traced_number(value) and _keeps_any(dtype, type(value.example)):
-        return as_stored(tracer, lifted(tracer, value), dtype)
-    number = np.asarray(tracer.concrete(value))
+    if is_traced_number(value) and _any_is_stored(tracer, value, dtype):
+        return tracer.wrapped(tracer.builder.created(value.expr, dtype, (), tracer.where()))
+    plain = tracer.concrete(value)
+    number = np.asarray(plain)
     if number.ndim or number.dtype.kind not in "biufc":
         raise UnsupportedError("assignment to elements: expected an array or a number")
     if number.dtype.kind == "c" and not dtype.is_complex:
         raise UnsupportedError(f"assignment to elements: a complex number into {dtype}")
-    if type(value) is int and dtype.kind in "iu":
-        return dtype.numpy.type(value)  # raises where it does not fit, as NumPy does
+    if type(plain) in (int, float) and dtype.kind in "iu":
+        return dtype.numpy.type(int(plain))  # raises where it does not fit, as NumPy does
     with tracer.errors():
-        return number.astype(dtype.numpy)[()]
+        stored = number.astype(dtype.numpy)[()]
+    if dtype.kind in "iu" and np.trunc(number.real) != stored:
+        raise UnsupportedError(f"assignment to elements: {number} into {dtype}; wrap it yourself")
+    return stored
 
 
 def _placed(target: TracedArrayLike, value: Any, along: Sequence[Along]) -> Any:

@@ -122,18 +122,22 @@ class Applied:
         if dtype.is_complex:
             return f"{dtype.register}{{({dtype.part.register})(double){number.text}, 0}}"
         if number.type is int and dtype.kind in "iu":
-            low, high = bounds_of(dtype)[1:]
-            if number.low < low or number.high > high:
-                outside = f"{number.text} < {low}LL || {number.text} > {high}LL"
-                self.numbers.fault(
-                    outside, "LOOP_OUT_OF_RANGE", number.text, str(ord(dtype.numpy.char))
-                )
+            self.check_fits(number, number.low, number.high, dtype)
         if dtype.round:
             raise NoLoopError(f"a number of Python that changes, as {dtype}")
         if dtype.kind == "f" and number.type is int:
             return f"({dtype.register})(double){number.text}"  # NumPy rounds twice, too
         text = f"({dtype.register}){number.text}" if C_TYPES[number.type] != dtype.register else ""
         return text or number.text
+
+    def check_fits(self, number: Number, least: int, most: int, dtype: DType) -> None:
+        """Leave the loop with an error where an integer of these bounds is none of a dtype's."""
+        low, high = bounds_of(dtype)[1:]
+        is_below = [f"{number.text} < {low}LL"] if least < low else []
+        is_above = [f"{number.text} > {high}LL"] if most > high else []
+        if outside := " || ".join(is_below + is_above):
+            kind = str(ord(dtype.numpy.char))
+            self.numbers.fault(outside, "LOOP_OUT_OF_RANGE", number.text, kind)
 
     def cast(self, text: str, source: DType, target: DType) -> str:
         """C text of a register of one dtype as one of another."""

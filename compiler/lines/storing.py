@@ -8,6 +8,7 @@ from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import (
     Applied,
     along,
+    bounds_of,
     dense_strides,
     reads_of,
 )
@@ -34,6 +35,8 @@ class Storing(Applied):
     def store(self, target: Strided, value: Computed) -> None:
         """Assign to the elements of an array; what is read is read before anything is written."""
         if isinstance(value, Number):
+            if target.dtype.kind == "i" and isinstance(value.type, DType) and value.is_integer:
+                self.check_fits(value, *bounds_of(value.type)[1:], target.dtype)
             text = self.converted(value, target.dtype)
             self.each(target.sizes, lambda places: self.put_at(target, places, text))
             return

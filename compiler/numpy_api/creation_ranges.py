@@ -9,11 +9,13 @@ import numpy as np
 
 from opweave.compiler.arrays.gathering import coordinate, is_below, moved, place_type
 from opweave.compiler.arrays.interface import TracerLike
-from opweave.compiler.arrays.traced_operators import is_traced_number
+from opweave.compiler.arrays.lifting import lifted
+from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
+from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.numpy_api.linalg import diagonal
 from opweave.compiler.numpy_api.manipulation_shape import spread_over_each_other
 from opweave.compiler.numpy_api.registry import numpy_function
-from opweave.opcodes.dtypes import I64
+from opweave.opcodes.dtypes import I64, promote
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 
@@ -47,10 +49,24 @@ def linspace(
         raise ShapeError(f"linspace: expected no negative number of samples, found {num}")
     place = arange(tracer, num)
     last = num - 1 if endpoint else num
-    made = place * ((stop - start) / np.maximum(last, 1)) + start
+    steps = np.maximum(last, 1)
+    made = place
+    if any(getattr(end, "example", end).__class__ not in (int, float) for end in (start, stop)):
+        # of arrays and of NumPy's numbers the type is that of the steps, too
+        common = promote(*map(type_of, (start, stop)), float).numpy
+        start, stop, steps = (lifted(tracer, n).astype(common) for n in (start, stop, steps))
+        made = place.astype(common)
+    made = made * ((stop - start) / steps) + start
     if endpoint:
         made = np.where((place == last) & (place > 0), stop * 1.0, made)
+    if dtype is not None and np.dtype(dtype).kind in "iu":
+        made = np.floor(made)
     return made if dtype is None else made.astype(dtype)
+
+
+def type_of(end: Any) -> Any:
+    """The dtype of an array or of a NumPy number, or int, float or complex of Python's."""
+    return end.value.dtype if is_traced_array(end) else scalar_type(getattr(end, "example", end))
 
 
 @numpy_function(np.eye, np.identity, creates=True)

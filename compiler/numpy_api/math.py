@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from functools import reduce
-from operator import add
+from operator import add, index
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,7 @@ def _within(a: Any, picks: str, bound: Any, other: Any) -> Any:
 
 @numpy_function(np.round, np.around, np.ndarray.round)
 def round_(a: Any, decimals: int = 0) -> Any:
+    decimals = decimals if isinstance(decimals, int) else index(decimals)  # of a type to promote
     if a.dtype.kind in "iu":  # not bool, which NumPy rounds as a float
         if decimals >= 0:
             return apply(OPERATORS["positive"], a)

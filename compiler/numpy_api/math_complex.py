@@ -38,7 +38,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     if is_complex(z):
         found = np.arctan2(OPERATORS["imag"](z), OPERATORS["real"](z))
     else:
-        found = np.arctan2(np.zeros_like(z), z)
+        found = np.arctan2(0, z)
     return found * (180 / np.pi) if deg else found
 
 

@@ -73,6 +73,7 @@ class LazyTracer(TracerOfGiven):
     """
 
     selects = False  # NumPy can count what a mask selects, and view a row
+    raises_at_lines = True
 
     def __init__(self, name: str, first_line: int, describe: Describe, run: Run):
         super().__init__(first_line, describe)

@@ -255,7 +255,7 @@ class TracedArray(Refused, ArrayOperators):
         return self.tracer.apply(operator, operands)
 
     def _power(self, exponent: Any) -> Operator:
-        return power_by(self.tracer, self.value.dtype, exponent)
+        return power_by(self.tracer, self.value, exponent)
 
     def _assigned(self, value: Any, name: str) -> Any:
         if self.tracer.is_number(self.value):

@@ -6,17 +6,23 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.values import Value
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.operators.functions import POWERS_BY_NUMBER
 
 
-def power_by(tracer: TracerLike, dtype: DType, exponent: Any) -> Operator:
-    """The operator that ``array ** exponent`` is, for an array of this dtype."""
+def power_by(tracer: TracerLike, base: Value, exponent: Any) -> Operator:
+    """The operator that ``base ** exponent`` is, for an array or a number of NumPy's."""
+    dtype = base.dtype
+    if dtype.kind == "b" and tracer.is_number(base):
+        return OPERATORS["power"]
     number = known_exponent(tracer, dtype, exponent)
     if type(number) in (int, float):
         is_square = type(number) is int and number == 2  # 2.0 makes floats of integers
@@ -39,14 +45,17 @@ def with_known_exponent(
 def known_exponent(tracer: TracerLike, dtype: DType, exponent: Any) -> Any:
     """An exponent, itself where it is a call's number that makes another function of the power.
 
-    Which of them it is becomes part of the guard. Of integers every power is the same function.
+    Which of them it is becomes part of the guard. Of integers every power is the same function;
+    of bools the square has another type.
     """
-    if not (is_traced_number(exponent) and dtype.kind in "fc"):
+    if not (is_traced_number(exponent) and dtype.kind in "fcb"):
         return exponent
     found = exponent.example
     if isinstance(found, bool) or not isinstance(found, numbers.Real):
         return exponent
-    for number in POWERS_BY_NUMBER:
+    if dtype.kind == "b" and isinstance(found, float | np.generic):
+        return exponent
+    for number in POWERS_BY_NUMBER if dtype.kind in "fc" else (2,):
         same = Expr("exponent_is", (exponent.expr, literal(number)))
         if tracer.decide(same, bool(found == number)):
             return found

@@ -10,12 +10,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracerLike
+from opweave.compiler.arrays.lifting import fits
 from opweave.compiler.arrays.traced_operators import (
     COMPARISONS,
     is_traced_array,
     is_traced_number,
 )
-from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Scalar, Value, Where
@@ -175,26 +175,19 @@ def check_operands(
 def check_fits(tracer: TracerLike, results: Sequence[Value], operands: Sequence[Any]) -> None:
     """That integers fit the types of an operator's loop, where the function could catch it.
 
+    In parts a number is at hand, and what its line raises comes before what follows.
+
     Raises:
         OutOfRangeError: one does not; whether it does becomes part of the guard.
     """
-    taken = tracer.builder.nodes.makers[results[0].id].operands if tracer.catches else ()
+    is_asked = tracer.catches or tracer.raises_at_lines
+    taken = tracer.builder.nodes.makers[results[0].id].operands if is_asked else ()
     for given, operand in zip(operands, taken, strict=False):
         if isinstance(operand, Scalar) and operand.dtype.kind in "iu":
-            number = given.example if is_traced_number(given) else given
-            if type(number) is int and not _fits(tracer, number, operand):
+            is_traced = is_traced_number(given)
+            number = given.example if is_traced else given
+            if type(number) is int and not (is_traced and fits(tracer, given, operand.dtype)):
                 converted(number, operand.dtype)
-
-
-def _fits(tracer: TracerLike, number: int, operand: Scalar) -> bool:
-    """Whether an integer is one of a type's; of one that may differ from call to call a guard."""
-    limits = np.iinfo(operand.dtype.numpy)
-    low, high = int(limits.min), int(limits.max)
-    if operand.expr.op == "literal":
-        return low <= number <= high
-    above = Expr("ge", (operand.expr, literal(low)))
-    below = Expr("le", (operand.expr, literal(high)))
-    return tracer.decide(Expr("and", (above, below)), low <= number <= high)
 
 
 def check_power(tracer: TracerLike, base: Any, exponent: Any) -> None:
@@ -204,7 +197,7 @@ def check_power(tracer: TracerLike, base: Any, exponent: Any) -> None:
         PowerError: they are.
     """
     is_whole = not is_traced_array(exponent) and isinstance(exponent, int | np.integer)
-    if is_whole and base.dtype.kind in "iu" and exponent < 0:
+    if is_whole and base.dtype.kind in "iub" and exponent < 0:
         raise PowerError(
             "power: integers to a negative integer power, as in NumPy "
             f"({tracer.where()}); convert with .astype(np.float64)"

@@ -47,7 +47,7 @@ class Tracer(SharedMemory):
     array_class: type = np.ndarray
     edits: Mapping[str, Operator] = {}
     counted: frozenset[str] = frozenset()
-    asks_truth = catches = catches_index = calls_library = False
+    asks_truth = catches = catches_index = calls_library = raises_at_lines = False
 
     def __init__(
         self,

@@ -108,6 +108,8 @@ def _converted(operand: Any, dtype: np.dtype[Any]) -> Any:
     if is_traced_array(operand):
         same = operand.value.dtype is dtypes.of(dtype)  # not ==, since longlong equals int64
         return operand if same else operand.astype(dtype)
+    if type(getattr(operand, "example", operand)) is int and dtype.kind in "iu":
+        return operand  # beside an array of the type; it is held to that where it is applied
     if is_traced_number(operand):
         return lifted(operand.tracer, operand).astype(dtype)
     return np.asarray(operand).astype(dtype)[()]

@@ -160,8 +160,11 @@ def is_whole(w: Any) -> bool:
 
 
 def _multiplied_out(z: Any, n: int) -> Any:
-    if n in (0, 1):
-        return np.ones_like(z) if n == 0 else +z
+    if n == 0:
+        re, im = _parts(z)
+        return JOIN(np.ones_like(re), np.zeros_like(im))
+    if n == 1:
+        return +z
     if n in (2, 3):
         return z * z if n == 2 else z * (z * z)
     factors, base, left = [], z, abs(n)

@@ -299,7 +299,7 @@ def test_a_bound_of_clip_that_no_number_meets_is_refused_as_by_numpy(low, high):
     with pytest.raises(OverflowError):
         np.clip(x, low, high)
     for fused in (lambda x, a, b: np.clip(x, a, b), lambda x, a, b: np.clip(x, low, high)):
-        with pytest.raises(e.DTypeError, match="out of bounds for uint8"):
+        with pytest.raises(OverflowError, match="out of bounds for uint8"):
             ow.fuse(fused)(x, low, high)
 
 
@@ -354,3 +354,27 @@ def test_a_quotient_of_integers_that_is_zero_has_no_sign(name):
     for function in (np.reciprocal, lambda x: np.fmod(x, x[::-1]), lambda x: -x // x[::-1]):
         clipped = ow.fuse(lambda x: np.clip(function(x).astype(np.float64), 0, 1))  # noqa: B023
         assert clipped(x).tobytes() == clipped.__wrapped__(x).tobytes()
+
+
+def rounded(x, n):
+    return np.round(x, n), x.round(n)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_the_digits_that_are_kept_are_no_number_to_promote(dtype):
+    x, fused = (np.arange(5) / 7).astype(dtype), ow.fuse(rounded)
+    for n in (2, np.int64(2), np.int8(1), 1, 0, np.uint8(3)):
+        for found, expected in zip(fused(x, n), rounded(x, n), strict=True):
+            assert found.dtype == expected.dtype, n
+            np.testing.assert_allclose(found, expected, 2e-3)
+
+
+def test_a_complex_number_to_the_power_of_zero_is_a_number():
+    def function(x, n):
+        return x.sum() ** n, x[0] ** 0, x**n
+
+    x, fused = np.array([1 + 2j, np.nan, 3]), ow.fuse(function)
+    for n in (0, 2, 0):
+        for found, expected in zip(fused(x, n), function(x, n), strict=True):
+            assert type(found) is type(expected)
+            np.testing.assert_allclose(found, expected)

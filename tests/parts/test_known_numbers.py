@@ -90,6 +90,25 @@ def test_numbers_that_make_no_other_function_share_a_kernel():
     assert len(fused.traces) == 1
 
 
+def test_the_square_of_bools_has_the_type_that_numpy_gives_it():
+    x, fused = np.array([True, False]), ow.fuse(powers)
+    for number in (3, 2, 2.0, 0, 2, 1, np.int64(2)):
+        for found, expected in zip(fused(x, number), powers(x, number), strict=True):
+            assert found.dtype == expected.dtype, number
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_the_square_of_one_bool_is_that_of_numpys_number():
+    def function(x, s):
+        return x[0] ** s, x[0] ** 2, x.any() ** s, np.angle(x)
+
+    x, fused = np.array([True, False]), ow.fuse(function)
+    for number in (2, 3, 2.0, 2):
+        for found, expected in zip(fused(x, number), function(x, number), strict=True):
+            assert (type(found), found.dtype) == (type(expected), expected.dtype), number
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("dtype", ["i4", "u8", "c16"])
 def test_integers_and_complex_numbers_to_a_calls_number_are_numpys(dtype):
     x, fused = np.arange(1, 9).astype(dtype), ow.fuse(powers)
@@ -97,3 +116,13 @@ def test_integers_and_complex_numbers_to_a_calls_number_are_numpys(dtype):
         for found, expected in zip(fused(x, number), powers(x, number), strict=True):
             assert found.dtype == expected.dtype
             np.testing.assert_allclose(found, expected, 1e-14)
+
+
+def test_bools_to_a_negative_power_are_refused_as_by_numpy():
+    x, fused = np.array([True, False]), ow.fuse(lambda x, s: x**s)
+    for number in (3, -1, 2, -1):
+        if number > 0:
+            np.testing.assert_array_equal(fused(x, number), x**number)
+        else:
+            with pytest.raises(ValueError, match="negative integer power"):
+                fused(x, number)

@@ -460,3 +460,23 @@ def test_a_program_that_leaves_values_is_not_saved(tmp_path):
     program = ow.fuse(function).lower({"step": 1}, X)
     with pytest.raises(ow.errors.SavedError, match=r"dict\['step'\]"):
         program.save(tmp_path / "saved")
+
+
+def test_an_integer_that_no_kernel_takes_leaves_what_came_before_it():
+    def function(s, x, n):
+        s.x = s.x + 1
+        s.step += 1
+        y = x.astype(np.int8) + n
+        s.before = s.x * 3
+        return y
+
+    fused, ours, theirs = ow.fuse(function), State(), State()
+    for n in (1, 200, 2, -300, 3):
+        raised = []
+        for run, state in ((fused, ours), (function, theirs)):
+            try:
+                run(state, X, n)
+            except OverflowError:
+                raised.append(run)
+        assert len(raised) in (0, 2)
+        assert told(ours, []) == told(theirs, [])

@@ -44,7 +44,10 @@ MODES: dict[str, Callable[[Any], Any]] = {
 }
 # What opweave refuses by design where Python answers: a typed error's text, and where it is named.
 DOCUMENTED = (
-    (r"Python integer .* out of bounds", "differences.md: an integer that a type cannot hold"),
+    (
+        r"Python integer .* out of bounds",
+        "differences.md: an integer of a call that a type cannot hold",
+    ),
     (
         r"expected a NumPy or CuPy array, a number, or a tuple, list, dict",
         "differences.md: other arguments",

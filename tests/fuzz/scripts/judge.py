@@ -46,7 +46,10 @@ FAR = 1e-2
 MOVED = (-7, -5, -3, -2, 2, 3, 5, 7)
 # What opweave refuses by design: the error's text, and the page that names it.
 DOCUMENTED = (
-    (r"Python integer .* out of bounds", "differences.md: an integer that a type cannot hold"),
+    (
+        r"Python integer .* out of bounds",
+        "differences.md: an integer of a call that a type cannot hold",
+    ),
 )
 READ_ONLY = re.compile("read-only")
 # Where it shows that results lie in rows.
