@@ -9,6 +9,7 @@ from tests.support.data import applied, chunks, maps, values
 INT, UINT, FLOAT = (np.ones((300, 64), t) for t in (np.int32, np.uint32, np.float32))
 SQUARE, SQUARE_UINT = np.ones((128, 128), np.float32), np.ones((128, 128), np.uint32)
 BOOL, COMPLEX = np.ones((300, 64), bool), np.ones((300, 64), np.complex64)
+FEW = np.ones((24, 24), np.complex64)
 SMALL, LONG = np.ones((4, 4), np.int64), np.ones(1 << 20, np.int32)
 
 
@@ -56,6 +57,9 @@ CELLS = {
     ("sum of i", "reduce", "sm_80"): (np.sum, (LONG,)),
     ("copy of c", "row", "host"): (lambda x: (x.copy(), x.sum(axis=1)), (COMPLEX,)),
     ("modf of f", "outer", "sm_90a"): (lambda x: np.modf(x)[0].sum(axis=0), (FLOAT,)),
+    ("greater of f", "outer", "sm_80"): (lambda x: (x > 3).sum(axis=0), (FLOAT,)),
+    ("matmul of c", "product", "sm_120"): (np.matmul, (FEW, FEW)),
+    ("add of c", "product", "sm_120"): (lambda x: x @ x + x, (FEW,)),
     ("square of f", "outer", "sm_80"): (lambda x: np.square(x).sum(axis=0), (FLOAT,)),
     ("where of c", "row", "host"): (
         lambda x, k: np.where(k > 0, x, x * 2).sum(axis=1),
