@@ -85,7 +85,11 @@ def test_json_has_counters_by_name_and_the_margin_has_the_lines(capsys):
 
 MISTAKES = [
     ("wrong.cu --kernel f --grid 1 --block 32 --arg f32[32]", 1, 'identifier "y" is undefined'),
-    ("lessons.cu --kernel none --grid 1 --block 32", 2, "no kernel none: it has copy, turn"),
+    (
+        "lessons.cu --kernel none --grid 1 --block 32",
+        2,
+        "no kernel none: expected one of copy, turn",
+    ),
     (
         "lessons.cu --kernel turn --grid 1 --block 32 --arg f32[32]",
         2,

@@ -60,6 +60,10 @@ CELLS = {
     ("greater of f", "outer", "sm_80"): (lambda x: (x > 3).sum(axis=0), (FLOAT,)),
     ("matmul of c", "product", "sm_120"): (np.matmul, (FEW, FEW)),
     ("add of c", "product", "sm_120"): (lambda x: x @ x + x, (FEW,)),
+    ("absolute of i", "outer", "sm_80"): (lambda x: np.abs(x).sum(axis=0), (INT,)),
+    ("add of u", "tile", "sm_120"): (lambda x, y: x.T + y, (SQUARE_UINT, SQUARE_UINT)),
+    ("greater of i", "scan", "host"): (lambda x: np.cumsum(x > 3, axis=1), (INT,)),
+    ("prod of f", "outer", "sm_80"): (lambda x: x.prod(axis=0), (FLOAT,)),
     ("square of f", "outer", "sm_80"): (lambda x: np.square(x).sum(axis=0), (FLOAT,)),
     ("where of c", "row", "host"): (
         lambda x, k: np.where(k > 0, x, x * 2).sum(axis=1),
