@@ -64,8 +64,7 @@ def signature_data(given: GivenArguments, variant: Variant) -> tuple[dict[str, A
     extents = variant.extents(symbol_extents(list(given.types.values())))
     made["conditions"] = [
         [of_expr(_within(condition, extents)), as_data(value)]
-        for condition, value in variant.graph.conditions
-        if any(leaf.op == "argument" for leaf in condition.leaves())
+        for condition, value in variant.asked_of_numbers
     ]
     return made, outside
 

@@ -77,13 +77,7 @@ def with_known(expr: Expr, known: Mapping[str, Expr]) -> Expr:
 def check_numbers(variant: Variant, name: str) -> None:
     scalars = set(variant.trace.graph.scalars)
     asked = sorted(scalars & variant.static.keys())
-    conditions = [
-        (condition, value)
-        for condition, value in variant.graph.conditions
-        if any(leaf.op == "argument" for leaf in condition.leaves())
-    ]
-    # a power by none of NumPy's special numbers serves for these, too
-    asked += [repr(c) for c, value in conditions if value or c.op != "exponent_is"]
+    asked += [repr(condition) for condition, _ in variant.asked_of_numbers]
     if asked:
         raise SavedError(
             f"{name} looks at the value of a number ({', '.join(asked)}), and other numbers make "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from opweave.compiler.ir.graph import FunctionGraph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node, Output
 from opweave.compiler.ir.values import Operand, Shape, Value, Where
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
@@ -58,6 +58,11 @@ class Rewriter:
             for value in lost.results:
                 del self.makers[value.id]
         del self.nodes[count:]
+
+    def rebuilt(self, outputs: Iterable[Output]) -> FunctionGraph:
+        """The graph of the nodes so far, with these outputs, which may have added some."""
+        found = tuple(outputs)
+        return replace(self.source, nodes=tuple(self.nodes), outputs=found)
 
     def made(
         self, name: str, operands: Sequence[Operand], where: Where = Where(), **attrs: Any

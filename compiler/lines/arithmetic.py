@@ -19,7 +19,7 @@ from opweave.compiler.lines.values import (
     Unchanging,
 )
 from opweave.opcodes.dtypes import BOOL, F64, DType
-from opweave.opcodes.operators.functions import POWERS_BY_NUMBER
+from opweave.opcodes.operators.functions import power_by_number
 
 
 class Arithmetic(Reducing):
@@ -70,10 +70,9 @@ class Arithmetic(Reducing):
         """A power; arrays take some exponents through another ufunc, numbers do not."""
         dtype = a.type if isinstance(a, Number) else a.dtype
         exponent = b.known if isinstance(b, Number) and type(b.type) is type else None
-        if exponent is not None and not isinstance(a, Number):
-            is_square = type(exponent) is int and exponent == 2
-            is_float = isinstance(dtype, DType) and dtype.kind in "fc"
-            if (short := POWERS_BY_NUMBER.get(exponent)) and (is_float or is_square):
+        if not isinstance(a, Number) and isinstance(dtype, DType):
+            short = power_by_number(dtype.kind, exponent)
+            if short != "power":
                 return self.apply(short, a)
         whole = [getattr(type_of(o), "kind", "i") in "iub" for o in (a, b)]
         if all(whole) and not (type(exponent) is int and exponent >= 0):

@@ -80,8 +80,7 @@ class _Replacements(Rewriter):
                 self.replaced[node.result.id] = made
             else:
                 self.add(node)
-        outputs = tuple(map(self.replaced.now, self.source.outputs))
-        return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
+        return self.rebuilt(map(self.replaced.now, self.source.outputs))
 
     def add(self, node: Node) -> None:
         """Append a node, and note a choice by one place of an axis."""

@@ -15,7 +15,6 @@ Nobody sees either, since a ``where`` discards the elements at which such gather
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Operand, Value
@@ -68,8 +67,7 @@ class _Reads(PartialReader):
                 self.add(now)
             else:
                 self.replaced[node.result.id] = made
-        outputs = tuple(map(self.replaced.now, self.source.outputs))
-        return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
+        return self.rebuilt(map(self.replaced.now, self.source.outputs))
 
     def _last_steps(self, written: set[int]) -> set[int]:
         """What arguments hold at the end, and what they held before a last part was replaced.

@@ -73,8 +73,7 @@ class _Settling(Rewriter):
                 self._scan(node)
             elif not self._sunk(node):
                 self.add(node)
-        outputs = self._outputs()  # it may add nodes
-        return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
+        return self.rebuilt(self._outputs())
 
     def _outputs(self) -> tuple[Value | Expr, ...]:
         """The outputs.  Several views of one value stay views, since they share memory."""

@@ -65,6 +65,19 @@ class Variant:
         return not (self.static.keys() | leaves).isdisjoint(self.graph.scalars)
 
     @cached_property
+    def asked_of_numbers(self) -> tuple[tuple[Expr, Any], ...]:
+        """What a program that is saved has to hear of the numbers of a call, to serve it.
+
+        A power by none of the numbers that NumPy has other functions for serves for these, too.
+        """
+        return tuple(
+            (condition, value)
+            for condition, value in self.graph.conditions
+            if any(leaf.op == "argument" for leaf in condition.leaves())
+            and (value or condition.op != "exponent_is")
+        )
+
+    @cached_property
     def narrowed(self) -> tuple[tuple[Expr, Any], ...]:
         """Numbers that may fail to evaluate, and those that may not fit their type."""
         return (*((expr, None) for expr in self.trace.numbers), *narrowed(self.trace.graph))

@@ -15,7 +15,7 @@ from opweave.compiler.ir.values import Value
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.operators.functions import POWERS_BY_NUMBER
+from opweave.opcodes.operators.functions import POWERS_BY_NUMBER, power_by_number
 
 
 def power_by(tracer: TracerLike, base: Value, exponent: Any) -> Operator:
@@ -24,12 +24,7 @@ def power_by(tracer: TracerLike, base: Value, exponent: Any) -> Operator:
     if dtype.kind == "b" and tracer.is_number(base):
         return OPERATORS["power"]
     number = known_exponent(tracer, dtype, exponent)
-    if type(number) in (int, float):
-        is_square = type(number) is int and number == 2  # 2.0 makes floats of integers
-        short = POWERS_BY_NUMBER.get(number) if dtype.kind in "fc" or is_square else None
-        if short is not None:
-            return OPERATORS[short]
-    return OPERATORS["power"]
+    return OPERATORS[power_by_number(dtype.kind, number)]
 
 
 def with_known_exponent(

@@ -100,6 +100,16 @@ SLOPES = {"sin": 1.0, "cos": 1.0}
 
 # ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
 POWERS_BY_NUMBER = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
+
+
+def power_by_number(kind: str, number: Any) -> str:
+    """The operator that ``array ** number`` is, for a kind of dtype and a number of Python's."""
+    is_square = type(number) is int and number == 2  # 2.0 makes floats of integers
+    if type(number) in (int, float) and (kind in "fc" or is_square):
+        return POWERS_BY_NUMBER.get(number, "power")
+    return "power"
+
+
 POWERS = {"f": "pow(x, y)", "iu": "int_pow(x, y)"}
 PAIRS: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
     ("arctan2", np.arctan2, {"f": "atan2(x, y)"}, Cost(20, 1), figures((3, 2), (1.7, 0.9))),

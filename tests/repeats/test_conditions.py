@@ -9,7 +9,6 @@ import pytest
 
 import opweave as ow
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.host.native import NativeSteps
 from tests.repeats.loops import F, W, X, agree, decaying, newton, plain
 
 pytestmark = pytest.mark.host
@@ -65,17 +64,16 @@ def test_the_state_is_that_of_the_last_round_wherever_it_lies(last):
     agree(repeated(X, X + 1, 0), plain(step, last, (X, X + 1, 0))[0])
 
 
-def test_a_question_is_part_of_the_step_and_c_asks_it(monkeypatch):
+def test_a_question_is_part_of_the_step_and_c_asks_it(calls_of_c):
     repeated = ow.repeat(
         lambda x: x * 0.5, 100, until=lambda x: x.max() < 1e-4, return_rounds=True
     )
     _, rounds = repeated(X)
-    calls, run = [], NativeSteps.start
-    monkeypatch.setattr(NativeSteps, "start", lambda self, *a: calls.append(a[1]) or run(self, *a))
+    calls_of_c.clear()
     repeated(X)
 
     assert rounds == 15
-    assert calls == [16]
+    assert calls_of_c == [16]
 
 
 def test_without_a_condition_all_rounds_are_counted():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.runtime.host.native import NativeSteps
 from tests.repeats.loops import (
     RATES,
     F,
@@ -89,16 +88,15 @@ ONCE = ["an optimiser with a correction by the round", "heat with a source of ea
 
 
 @pytest.mark.parametrize("name", ONCE)
-def test_all_rounds_are_one_compilation_and_few_calls_of_c(name, monkeypatch):
+def test_all_rounds_are_one_compilation_and_few_calls_of_c(name, calls_of_c):
     step, args = COUNTED[name]
     repeated = ow.repeat(step, 20, counter="i")
     repeated(*args)
-    calls, run = [], NativeSteps.start
-    monkeypatch.setattr(NativeSteps, "start", lambda self, *a: calls.append(a[1]) or run(self, *a))
+    calls_of_c.clear()
     repeated(*args)
 
     assert len(repeated.step.traces) == 1
-    assert len(calls) <= 2  # all, or some rounds together in a kernel, and then the others
+    assert len(calls_of_c) <= 2  # all, or some rounds together in a kernel, and then the others
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.runtime.host.native import NativeSteps
 from tests.repeats.loops import RATES, RNG, F, W, X, agree, decaying, heat, momentum, newton, plain
 
 pytestmark = pytest.mark.host
@@ -42,16 +41,15 @@ def test_numbers_are_carried_as_arrays_are(name, n):
 @pytest.mark.parametrize(
     "name", ["a rate that decays", "a place that is carried", "how far it went"]
 )
-def test_rounds_of_carried_numbers_are_one_compilation_and_few_calls_of_c(name, monkeypatch):
+def test_rounds_of_carried_numbers_are_one_compilation_and_few_calls_of_c(name, calls_of_c):
     step, args = CARRIED[name]
     repeated = ow.repeat(step, 20)
     repeated(*args)
-    calls, run = [], NativeSteps.start
-    monkeypatch.setattr(NativeSteps, "start", lambda self, *a: calls.append(a[1]) or run(self, *a))
+    calls_of_c.clear()
     repeated(*args)
 
     assert len(repeated.step.traces) == 1
-    assert len(calls) <= 2  # all, or some rounds together in a kernel, and then the others
+    assert len(calls_of_c) <= 2  # all, or some rounds together in a kernel, and then the others
 
 
 def conjugate(x, r, p, rr, a):
@@ -112,15 +110,14 @@ def test_numbers_of_kernels_are_those_of_a_loop_over_the_fused_step(name, n):
     "name",
     [n for n in READ if n not in ("a place", "its value is asked for", "that change places")],
 )
-def test_numbers_of_kernels_stay_in_memory_for_the_next_round(name, monkeypatch):
+def test_numbers_of_kernels_stay_in_memory_for_the_next_round(name, calls_of_c):
     step, args = READ[name]
     repeated = ow.repeat(step, 20)
     repeated(*args)
-    calls, run = [], NativeSteps.start
-    monkeypatch.setattr(NativeSteps, "start", lambda self, *a: calls.append(a[1]) or run(self, *a))
+    calls_of_c.clear()
     repeated(*args)
 
-    assert calls == [20]
+    assert calls_of_c == [20]
     assert len(repeated.step.traces) == 1
 
 
@@ -155,6 +152,5 @@ def test_a_number_that_is_asked_for_is_that_of_its_round_also_in_a_loop_that_end
 def test_what_one_round_of_many_raises_is_raised():
     with pytest.raises(ZeroDivisionError):
         ow.repeat(lambda x, i: x * 0.5 + 1 / (20 - i), 40, counter="i")(X)
-    step = lambda x, k: (x * 0.5, 1.0 / (2.0 - k))  # noqa: E731
     with pytest.raises(ZeroDivisionError):
-        ow.repeat(step, 40)(X, 2.0)
+        ow.repeat(lambda x, k: (x * 0.5, 1.0 / (2.0 - k)), 40)(X, 2.0)

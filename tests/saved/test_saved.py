@@ -173,6 +173,23 @@ def test_what_the_function_has_looked_at_stays(saved):
         loaded(x, cut=-1)
 
 
+def powered(x, s):
+    return x**s
+
+
+def test_a_power_that_was_saved_takes_all_numbers_but_one_that_was_saved_for_a_square(tmp_path):
+    x = np.arange(1.0, 6)
+    for name, number in (("any", 2.5), ("square", 2.0)):
+        ow.fuse(powered).lower(x, number, target="host").save(tmp_path / name)
+    made, square = (ow.load_program(tmp_path / name) for name in ("any", "square"))
+
+    for number in (2.5, 2.0, 0.5, -1.0, 1.0, 3):
+        np.testing.assert_allclose(made(x, float(number)), x**number, 1e-14)
+    np.testing.assert_array_equal(square(x, 2.0), x * x)
+    with pytest.raises(ow.errors.ArgumentError, match="saved for s == 2 = True"):
+        square(x, 3.0)
+
+
 def test_a_call_that_kernels_may_not_run_writes_nothing(saved):
     x = drawn(41)
     before = x.copy()
