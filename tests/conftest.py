@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from tests.support import cells, tiers
+from tests.support import by_c, cells, tiers
 from tests.support.slow import SLOW
 
 
@@ -19,6 +19,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--tier", choices=tiers.TIERS, default="default", help="which tests, see docs/testing.md"
     )
+    parser.addoption("--by-c", action="store_true", help="run calls by C, too: support/by_c.py")
     parser.addoption("--share", type=tiers.a_share, help="2/5: the third fifth of the slow tests")
     parser.addoption(
         "--hold-cells", action="store_true", help="hold what is lowered to the default tier's"
@@ -31,6 +32,8 @@ def pytest_configure(config):
     os.environ["OPWEAVE_CACHE_DIR"] = str(folder)
     os.environ.setdefault("OPWEAVE_LOGS", "quiet")  # no line on kernels that compile for long
     cells.watch()
+    if config.getoption("by_c"):
+        by_c.watch()
 
 
 def _has_host():
@@ -112,6 +115,8 @@ def pytest_testnodedown(node):
 
 
 def pytest_terminal_summary(terminalreporter, config):
+    if by_c.COUNT[0]:
+        terminalreporter.write_line(f"{by_c.COUNT[0]} calls ran by C, too")
     for line in (*tiers.summary(config), *cells.lacking(config)):
         terminalreporter.write_line(line)
 

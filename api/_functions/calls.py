@@ -8,115 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from opweave._functions.arguments import Signature
 from opweave._functions.layout import Call
+from opweave._functions.ready import Ready
+from opweave._functions.warm import WarmCalls
 from opweave._interchange.quick import GivingBack, Other, giving_back, viewed
-from opweave.compiler.captures.structure import Changing, Structure, packed
+from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten
-from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.tracing.results import CONSTANTS
-from opweave.opcodes.errors import BoundsError
 from opweave.runtime.calls.arguments import argument_key
-from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.calls.targets import check_fitting, copied_into, into
-from opweave.runtime.calls.writes import Unwritten, written
+from opweave.runtime.calls.targets import copied_into
 
 MOST_PREPARED = 1024
 # Prepared calls with the same arrays, which differ by what a guard asks of numbers.
 MOST_SIDES = 16
 # Plain numbers: their type is all that a key needs of them.
 NUMBERS = frozenset((float, int, np.float32, np.float64, np.int32, np.int64))
-
-
-class Ready(NamedTuple):
-    """A prepared call, its specialisation, and where arrays and numbers stand in the arguments.
-
-    ``names`` are those of the numbers, ``asks`` tells whether the guard depends on their values.
-    """
-
-    prepared: Prepared
-    found: Specialised
-    arrays: list[int]
-    scalars: list[int]
-    names: tuple[str, ...]
-    asks: bool
-    structure: Structure | None
-
-    def __call__(self, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
-        """Run with these leaves; ``containers`` are those of the arguments."""
-        numbers = self.numbers(values) if self.names else {}
-        outputs = self.prepared([values[i] for i in self.arrays], numbers)
-        return self._packed(outputs, containers)
-
-    def _packed(self, outputs: list[Any], containers: Sequence[Any]) -> Any:
-        """The outputs as the function returns them."""
-        if self.structure is None:
-            return outputs[0]
-        return packed(self.structure, outputs, containers)
-
-    def into(self, out: Any, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
-        """Run with these leaves, and write the outputs to given arrays; see ``targets.into``."""
-        given = [values[i] for i in self.arrays]
-        numbers = self.numbers(values) if self.names else {}
-        outputs = into(out, self.prepared, given, numbers)
-        return self._packed(outputs, containers)
-
-    def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
-        """All outputs for these leaves; see ``writes.written`` for ``count``."""
-        return self.prepared([values[i] for i in self.arrays], self.numbers(values))
-
-    @property
-    def returned(self) -> int:
-        """How many outputs a caller gets; others follow."""
-        return self.found.variant.trace.graph.returned
-
-    def numbers(self, values: Sequence[Any]) -> dict[str, Any]:
-        """The numbers of a call by their names in the graph."""
-        return dict(zip(self.names, [values[i] for i in self.scalars], strict=True))
-
-    def serves(self, values: Sequence[Any]) -> bool:
-        """True for arguments whose arrays are known to fit."""
-        numbers = self.numbers(values)
-        return self.found.variant.serves({**self.found.extents, **numbers})
-
-
-class LeavingValues(Ready):
-    """A prepared call that leaves values in its arguments, and to ``out=`` copies the others."""
-
-    __slots__ = ()
-
-    def __call__(self, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
-        return self._packed(self.outputs(values), containers)
-
-    def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
-        """All outputs.
-
-        Raises:
-            Unwritten: a line raises; those before it leave what they leave.
-        """
-        try:
-            return super().outputs(values, count)
-        except (BoundsError, ArithmeticError, np.linalg.LinAlgError) as error:
-            raise Unwritten(str(error)) from None
-
-    def into(self, out: Any, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
-        check_fitting(out, self.prepared, self.returned - left_by(self.structure))
-        found = copied_to(out, self.outputs(values)[: self.returned], self.structure)
-        return self._packed(found, containers)
-
-
-class Writing(LeavingValues):
-    """One that writes to arrays of its arguments, see ``runtime/calls/writes.py``."""
-
-    __slots__ = ()
-
-    def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
-        numbers = self.numbers(values) if self.names else {}
-        return written(self.prepared, [values[i] for i in self.arrays], numbers, count)
 
 
 class Plain:
@@ -202,7 +113,13 @@ class Calls:
         ready = known[0] if known and not known[0].asks else _serving(known or (), values)
         if ready is None:
             return None if others else self._by_numpy(key, values, (args, kwargs), left)
-        return giving_back(ready, others, signature, values) if others else (ready, values)
+        if others:
+            return giving_back(ready, others, signature, values)
+        if kept.holds is not None:
+            if kept.warm is None:
+                kept.warm = WarmCalls(kept.holds, signature.count, layout.static)
+            kept.warm.came(ready, values)
+        return ready, values
 
     def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
         """Leave all calls like this one to NumPy, if they are found quickly.
@@ -251,17 +168,6 @@ class Calls:
         """Forget them."""
         self._known.clear()
         self._left.clear()
-
-
-def copied_to(out: Any, outputs: list[Any], structure: Structure | None) -> list[Any]:
-    """Outputs, of which the arrays of the result are given, and copied to."""
-    shown = len(outputs) - left_by(structure)
-    return [*copied_into(out, outputs[:shown]), *outputs[shown:]]
-
-
-def left_by(structure: Structure | None) -> int:
-    """How many outputs are no part of the result: they are left in containers."""
-    return structure.left if isinstance(structure, Changing) else 0
 
 
 def packed_into(out: Any, result: Any) -> Any:

@@ -11,13 +11,14 @@ import numpy as np
 
 from opweave._dask.entry import run_others
 from opweave._functions.arguments import Signature
-from opweave._functions.calls import NONE, Kwargs, Ready, packed_into
+from opweave._functions.calls import NONE, Kwargs, packed_into
 from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
 from opweave._functions.like_given import LikeGiven
 from opweave._functions.named import reduced
 from opweave._functions.parts import BREAKS, Parts
 from opweave._functions.preparing import Preparing, is_on_gpu
+from opweave._functions.ready import Ready
 from opweave._functions.short import ByNumPy
 from opweave._functions.through_gpu import through_gpu
 from opweave._functions.watched import Watched
@@ -117,6 +118,12 @@ class Fused(LikeGiven):
         why: Unwritten | None = None
         try:
             if config.quick and (out is UNGIVEN or not self.signature.has_out):
+                signature = self.signature
+                if out is UNGIVEN and (kept := signature.kept) and (warm := kept.warm):
+                    is_given = not kwargs and len(args) == signature.count
+                    found = warm.call(*(args if is_given else signature.in_order(args, kwargs)))
+                    if found is not NotImplemented:
+                        return found
                 known = self._calls.quickly(args, kwargs)
                 if known is not None:
                     ready, values = known

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opweave._functions.apart import LEAVES, Apart, Read, is_searched
 from opweave._functions.layout import Layout
 from opweave.compiler.captures.assumptions import Assumptions
 from opweave.compiler.captures.checks import Check, Checked, of_place
 from opweave.compiler.captures.structure import Identity
+
+if TYPE_CHECKING:
+    from opweave._functions.warm import WarmCalls
 
 
 class Kept(Checked):
@@ -21,7 +24,10 @@ class Kept(Checked):
         reads: what was found at each place.
         is_steady: nothing of that can change but by another object at a place.
         values: if so, its leaves, which follow those of the arguments.
+        warm: the calls with it that C runs; None before any came often.
     """
+
+    warm: WarmCalls | None = None
 
     def __init__(
         self, layout: Layout, assumptions: Sequence[Assumptions], reads: Sequence[Read] = ()

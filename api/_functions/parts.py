@@ -8,9 +8,9 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from opweave._functions.arguments import Signature
-from opweave._functions.calls import Ready
 from opweave._functions.layout import Call
 from opweave._functions.preparing import Preparing
+from opweave._functions.ready import Ready
 from opweave._loops.stretches import TooLittleError
 from opweave.compiler.captures.structure import Constant, Leaf, Structure, Tree
 from opweave.compiler.ir.builder import scalar_type

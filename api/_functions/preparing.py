@@ -10,8 +10,9 @@ from typing import Any
 
 from opweave._functions.arguments import Signature
 from opweave._functions.budget import TooLongError, check_rounds, check_short, too_long
-from opweave._functions.calls import Calls, LeavingValues, Ready, Writing
+from opweave._functions.calls import Calls
 from opweave._functions.layout import Call
+from opweave._functions.ready import LeavingValues, Ready, Writing
 from opweave._functions.states import asked_for, tell, tell_of_errors
 from opweave._programs.ejected import file_named, place_of, whole_if_ejected, with_ejected
 from opweave.compiler.captures.structure import Changing

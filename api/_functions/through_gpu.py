@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opweave._functions.calls import Ready
 from opweave._functions.layout import Call
 from opweave._functions.preparing import Preparing
+from opweave._functions.ready import Ready
 from opweave._functions.short import ByNumPy
 from opweave._functions.watched import FusedCalls
 from opweave.compiler.captures.structure import Changing, packed

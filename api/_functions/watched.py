@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opweave._functions.calls import Ready, copied_to
 from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
+from opweave._functions.ready import Ready, copied_to
 from opweave._functions.short import ByNumPy
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.ir.expr import evaluate

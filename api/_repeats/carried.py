@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave._functions.calls import Ready
 from opweave._functions.fused import Fused
+from opweave._functions.ready import Ready
 from opweave.compiler.captures.structure import Leaf, Tree
 from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.compiler.ir.values import Value, extent_of

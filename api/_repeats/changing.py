@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
-from opweave._functions.calls import Ready
+from opweave._functions.ready import Ready
 from opweave._repeats.carried import Carried
 from opweave.compiler.codegen.repeats import in_terms
 from opweave.compiler.ir.expr import Expr, evaluate, literal

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opweave._functions.calls import Ready
+from opweave._functions.ready import Ready
 from opweave.compiler.codegen.repeats import written_out
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import TURNS

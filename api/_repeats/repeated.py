@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave._functions.calls import Ready
 from opweave._functions.fused import Fused
 from opweave._functions.named import by_name
+from opweave._functions.ready import Ready
 from opweave._interchange.exchange import run_exchanged
 from opweave._interchange.kinds import hold_foreign
 from opweave._programs.program import Program

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave._functions.calls import Ready
 from opweave._functions.fused import Fused
 from opweave._functions.parts import BREAKS
+from opweave._functions.ready import Ready
 from opweave._repeats.carried import Carried, begun
 from opweave._repeats.changing import ChangingNumbers, Numbers
 from opweave._repeats.counting import Counting

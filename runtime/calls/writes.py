@@ -47,12 +47,13 @@ class Writes:
 
     Attributes:
         places: of these arguments among all.
+        folded: elements of one of them share memory.
     """
 
     def __init__(self, names: Sequence[str], places: Sequence[int], folded: bool = False):
-        """``names`` of all arguments; ``folded``: elements of one that is written share memory."""
+        """``names`` are those of all arguments."""
         self.names, self.places = tuple(names), tuple(dict.fromkeys(places))
-        self._folded = folded
+        self.folded = folded
         self._apart: list[int] = []  # where the arrays of the last call began
 
     @classmethod
@@ -77,7 +78,7 @@ class Writes:
                 continue
             if not array.flags.writeable:
                 raise Unwritten(f"argument {self.names[place]} is read-only")
-        if self._folded:
+        if self.folded:
             raise Unwritten("elements of an argument that is written to share memory")
         if len(arrays) == 1 or (begin := [*map(pointer, arrays)]) == self._apart:
             return

@@ -48,7 +48,11 @@ class Turn(ctypes.Structure):
 
 
 class NativeSteps:
-    """Kernels, one after the other, by one call."""
+    """Kernels, one after the other, by one call.
+
+    Attributes:
+        address: of what C takes of them.
+    """
 
     def __init__(self, kernels: Sequence[Step], arena: int):
         """``arena``: the word of the arena, behind those of all other arrays."""
@@ -73,7 +77,7 @@ class NativeSteps:
             len(steps), len(patches), len(args), arena, held,
         )  # fmt: skip
         self._alive = all_steps, all_patches, [step.launch for step in kernels]
-        self._start, self._address = planner(), ctypes.addressof(self._plan)
+        self._start, self.address = planner(), ctypes.addressof(self._plan)
 
     def start(
         self,
@@ -95,7 +99,7 @@ class NativeSteps:
         """
         given = (Turn * len(turns))(*turns) if turns else None
         row = len(rows) // (8 * times)
-        ran = self._start(self._address, words, times, given, len(turns), rows, row, enough)
+        ran = self._start(self.address, words, times, given, len(turns), rows, row, enough)
         if ran < 0:
             raise MemoryError(f"no memory for the arguments of {self.kernels} kernels")
         return ran

@@ -22,14 +22,13 @@ import numpy as np
 
 from opweave.opcodes.errors import OutOfMemoryError
 from opweave.runtime.host.launcher import runtime_library
+from opweave.runtime.host.numpy_functions import SET_HANDLER, numpy_function
 from opweave.runtime.process.environment import memory_bytes
 from opweave.runtime.process.locks import Once
 
 # Smaller results are served by the C library's own heap, which keeps what it has; what lies at its
 # end it gives back to the system, and faults for each page of the next result.
 FROM_BYTES = 1 << 18
-# Place of PyDataMem_SetHandler in NumPy's table of functions (numpy_api.py of its sources).
-SET_HANDLER = 304
 
 Array = np.ndarray[Any, Any]
 
@@ -87,13 +86,8 @@ def _capsule() -> tuple[Any, _Handler]:
 
 def _install() -> None:
     """Make NumPy take memory from the pool, in the current context."""
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    pointer.restype = ctypes.c_void_p
-    table = pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
-    place = table + SET_HANDLER * ctypes.sizeof(ctypes.c_void_p)
     set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)
-    set_handler(ctypes.c_size_t.from_address(place).value)(_capsule()[0])
+    set_handler(numpy_function(SET_HANDLER))(_capsule()[0])
 
 
 class _Context(threading.local):

@@ -503,3 +503,7 @@ extern "C" long long ow_differs(const uint64* objects, int at, const uint64* lik
     }
     return -1;
 }
+
+// ---- calls of Python that come again ----------------------------------------------------------------
+
+#include "calls.h"

@@ -1,0 +1,113 @@
+"""What templates/host/calls.h takes, as ctypes lays it out."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_int, c_longlong, c_void_p
+from typing import Any
+
+# ``Kind``, ``From``, ``Form`` and ``Register`` of calls.h.
+SAME, ARRAY, REAL, INTEGER = range(4)
+CALLED, EMPTY, NUMBER, ARGUMENT = range(4)
+AS_IT_IS, SCALAR, TRUTH = range(3)
+FORMS = {name: form for form, name in enumerate(("float64", "float32", "int64", "int32"))}
+# Words of a call at most, and results that are numbers, as calls.h has it.
+MOST_WORDS, MOST_NUMBERS = 256, 8
+FUNCTIONS = (
+    "PyObject_CallNoArgs", "PyObject_CallFunctionObjArgs", "PyObject_SetItem", "PyTuple_New",
+    "PyTuple_SetItem", "Py_IncRef", "Py_DecRef", "PyFloat_AsDouble",
+    "PyLong_AsLongLongAndOverflow", "PyErr_Occurred", "PyErr_NoMemory",
+)  # fmt: skip
+OBJECTS = NotImplemented, True, False
+
+
+class CPython(ctypes.Structure):
+    """``Python`` of calls.h."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in FUNCTIONS),
+        *((name, c_void_p) for name in ("empty", "scalar", "not_ours", "yes", "no")),
+        *((name, c_longlong) for name in ("type", "fields")),
+    )
+
+
+class CMethod(ctypes.Structure):
+    """``PyMethodDef`` of Python's methodobject.h."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("call", c_void_p),
+        ("flags", c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class CLeaf(ctypes.Structure):
+    """``Leaf`` of calls.h."""
+
+    _fields_ = (
+        *((name, c_int) for name in ("kind", "word")),
+        *((name, c_void_p) for name in ("like", "lies")),
+        *((name, c_int) for name in ("dims", "number", "order", "aligned")),
+    )
+
+
+class CNumber(ctypes.Structure):
+    """``Number`` of calls.h."""
+
+    _fields_ = tuple((name, c_int) for name in ("leaf", "word", "form", "unused"))
+
+
+class CSpan(ctypes.Structure):
+    """``Span`` of calls.h."""
+
+    _fields_ = tuple((name, c_longlong) for name in ("low", "high"))
+
+
+class CMade(ctypes.Structure):
+    """``Made`` of calls.h."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("make", "descr", "extents")),
+        *((name, c_int) for name in ("dims", "origin", "argument", "unused")),
+    )
+
+
+class CStore(ctypes.Structure):
+    """``Store`` of calls.h."""
+
+    _fields_ = (("to", c_int), ("origin", c_int), ("key", c_void_p))
+
+
+class CResult(ctypes.Structure):
+    """``Result`` of calls.h."""
+
+    _fields_ = (("word", c_int), ("form", c_int), ("descr", c_void_p))
+
+
+class CKnown(ctypes.Structure):
+    """``Known`` of calls.h."""
+
+    _fields_ = (
+        *(
+            (name, c_void_p)
+            for name in (
+                "plan", "leaves", "outside", "words", "numbers", "makes", "spans",
+                "written", "stores", "results", "finish", "constant",
+            )
+        ),
+        *(
+            (name, c_longlong)
+            for name in (
+                "args", "leaf_count", "word_count", "number_count", "inputs", "made",
+                "written_count", "store_count", "result_count", "arena_bytes", "is_tuple",
+            )
+        ),
+    )  # fmt: skip
+
+
+class CTable(ctypes.Structure):
+    """``Table`` of calls.h; what it points to lives as long as it does."""
+
+    _fields_ = (("holds", c_void_p), ("known", c_void_p), ("count", c_longlong))
+    alive: Any
