@@ -20,7 +20,7 @@ from opweave.runtime.calls.results import TRUTH as TRUE
 from opweave.runtime.calls.writes import store
 from opweave.runtime.host.copies import FROM_BYTES
 from opweave.runtime.host.starts import MOST_KEPT, NativeStart
-from opweave.runtime.host.warm import Lies, Same, Warm, is_known, warm_call
+from opweave.runtime.host.warm import Lies, Make, Same, Warm, is_known, is_plain, warm_call
 from opweave.runtime.host.warm_layout import (
     AS_IT_IS,
     FORMS,
@@ -201,21 +201,22 @@ def _stores(ready: Ready, values: Sequence[Any]) -> tuple[tuple[int, int, Any], 
 
 def _makes(
     ready: Ready, stores: Sequence[tuple[int, int, Any]] | None, shown: Sequence[Result]
-) -> tuple[Callable[[], Any] | int | np.dtype[Any], ...]:
+) -> tuple[Make, ...]:
     """How the results of a call are made; numbers of which C does all lie in its memory.
 
     ``stores`` is None where Python gets all arrays.
     """
     plan = ready.prepared.plan
     straight = dict(plan.straight)
-    numbers = {word: dtype for word, form, dtype in shown if form != AS_IT_IS}
+    makes: list[Make] = [straight.get(value, make) for value, make in plan.makes]
+    numbers = {word - plan.inputs: dtype for word, form, dtype in shown if form != AS_IT_IS}
     for word in (word for _, word, _ in stores or ()):
-        numbers.pop(word, None)
-    kept = [*numbers][:MOST_NUMBERS] if stores is not None else []
-    return tuple(
-        numbers[word] if word in kept else straight.get(value, make)
-        for word, (value, make) in enumerate(plan.makes, plan.inputs)
-    )
+        numbers.pop(word - plan.inputs, None)
+    # one that begins as zero has a function of its own
+    kept = [n for n in numbers if stores is not None and is_plain(makes[n])]
+    for n in kept[:MOST_NUMBERS]:
+        makes[n] = numbers[n]
+    return tuple(makes)
 
 
 def _finished(ready: Ready, arrays: Sequence[Any]) -> Any:

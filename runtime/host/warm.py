@@ -45,6 +45,10 @@ from opweave.runtime.process.locks import Once
 FASTCALL = 0x80  # METH_FASTCALL
 
 
+# A function that makes a result, the argument that it lies in, or the dtype of a number.
+Make = Callable[[], Any] | int | np.dtype[Any]
+
+
 class Same(NamedTuple):
     """A leaf that must be that very object."""
 
@@ -86,8 +90,7 @@ class Warm:
         arrays: places of arrays among the leaves, in the order of the words.
         constants: arrays behind those.
         numbers: (place among the leaves, form) of each number that kernels take.
-        makes: functions that make results; an integer is the array that it lies in, a dtype that
-            of a number.
+        makes: of each result.
         written: arrays that kernels write to, by their words.
         stores: (array, word, key): what arguments hold when kernels are done.
         results: (word, form, dtype) of what is returned.
@@ -104,7 +107,7 @@ class Warm:
     arrays: tuple[int, ...]
     constants: tuple[Any, ...]
     numbers: tuple[tuple[int, int], ...]
-    makes: tuple[Callable[[], Any] | int | np.dtype[Any], ...]
+    makes: tuple[Make, ...]
     written: tuple[int, ...]
     stores: tuple[tuple[int, int, Any], ...]
     results: tuple[tuple[int, int, np.dtype[Any]], ...]
@@ -190,12 +193,17 @@ def _made(make: Any) -> tuple[tuple[Any, ...], Any]:
         return (0, 0, 0, 0, ARGUMENT, make, 0), None
     if isinstance(make, np.dtype):
         return (0, id(make), 0, 0, NUMBER, 0, 0), make
-    if not isinstance(make, partial) or make.func is not np.empty:
+    if not is_plain(make):
         return (id(make), 0, 0, 0, CALLED, 0, 0), make
     shape, dtype = make.args
     extents = _rows(c_longlong, shape)
     row = 0, id(dtype), ctypes.addressof(extents), len(shape), EMPTY, 0, 0
     return row, (extents, make)
+
+
+def is_plain(make: Any) -> bool:
+    """Whether a function makes arrays as ``np.empty`` does."""
+    return isinstance(make, partial) and make.func is np.empty
 
 
 def _addresses(values: Any) -> Any:

@@ -161,7 +161,6 @@ uint64 made(const Made& result, const uint64* words, Place*& places) {
         python.hold(result.descr);
         return python.empty(result.dims, result.extents, result.descr, 0);
     }
-    memset(places->number, 0, sizeof places->number);
     places->object.let_hold(places->number);
     return (uint64)places++->object.bytes;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import resource
 import sys
 import threading
 
@@ -15,6 +16,7 @@ from tests.support.by_c import copied, same
 pytestmark = pytest.mark.host
 X = np.arange(-30, 30, dtype=np.float32).reshape(4, 15)
 D, I8, U = np.arange(12.0), np.arange(12, dtype=np.int8), np.arange(12, dtype=np.uint64)
+I32, I64 = D.astype(np.int32), D.astype(np.int64)
 W = np.arange(15, dtype=np.float32)
 SCALE = 3.0
 # More calls than it takes until C knows them.
@@ -156,8 +158,8 @@ OTHERS = {
     "an integer for an integer of NumPy's": (lambda x, a: x * a, (D, 2), (D, np.int64(2))),
     "an integer beyond a float": (lambda x, n: x + n, (X, 1), (X, 2**24 + 1)),
     "an integer beyond a double": (lambda x, n: x + n, (D, 1), (D, 2**53 + 1)),
-    "an integer beyond 32 bits": (lambda x, n: x + n, (D.astype(np.int32), 1), (D, 2**31)),
-    "an integer beyond 64 bits": (lambda x, n: x + n, (D.astype(np.int64), 1), (D, 2**63)),
+    "an integer beyond 32 bits": (lambda x, n: x + n, (I32, 1), (I32, 2**31)),
+    "an integer beyond 64 bits": (lambda x, n: x + n, (I64, 1), (I64, 2**64)),
     "another bool": (chosen, (D, True, "a"), (D, False, "a")),
     "another text": (chosen, (D, False, "a"), (D, False, "abc")),
     "one more": (lambda x, y: x + y, (D, D), (D,)),
@@ -242,6 +244,16 @@ def test_nothing_is_lost_or_kept(name):
     assert sys.getallocatedblocks() - before < 500
     counts = [sys.getrefcount(value) for value in (True, False, None, NotImplemented)]
     assert all(abs(a - b) < 500 for a, b in zip(counts, counted_before, strict=True))
+
+
+def test_temporaries_are_given_back():
+    x = np.ones((100, 60))
+    fused, call = warmed(lambda x: np.cumsum(x.T * 2, 1).sum(0), (x,))
+    np.testing.assert_array_equal(call(x), np.cumsum(x.T * 2, 1).sum(0))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(2000):
+        fused(x)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_000  # KiB
 
 
 def test_calls_of_many_shapes():
