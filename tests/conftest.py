@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from tests.support import by_c, cells, tiers
+from tests.support import cells, tiers
 from tests.support.slow import SLOW
+from tests.warm import by_c
 
 
 def pytest_addoption(parser):
@@ -19,7 +20,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--tier", choices=tiers.TIERS, default="default", help="which tests, see docs/testing.md"
     )
-    parser.addoption("--by-c", action="store_true", help="run calls by C, too: support/by_c.py")
+    parser.addoption("--by-c", action="store_true", help="run calls by C, too: warm/by_c.py")
     parser.addoption("--share", type=tiers.a_share, help="2/5: the third fifth of the slow tests")
     parser.addoption(
         "--hold-cells", action="store_true", help="hold what is lowered to the default tier's"

@@ -15,7 +15,7 @@ import numpy as np
 from opweave._functions.arguments import Signature
 from opweave._functions.layout import Call
 from opweave._functions.ready import Ready
-from opweave._functions.warm import WarmCalls
+from opweave._functions.warm import counted
 from opweave._interchange.quick import GivingBack, Other, giving_back, viewed
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten
@@ -88,10 +88,8 @@ class Calls:
         kept = (signature := self.signature).kept
         if kept is None or signature.is_variadic or not (kept.holds or kept.ask)():
             return None
-        is_given = not kwargs and len(args) == signature.count
-        values = args if is_given else signature.in_order(args, kwargs)
-        keys: list[Any] = []
-        others: list[Other] = []
+        values = signature.in_order(args, kwargs)
+        keys, others = list[Any](), list[Other]()
         for v in values:
             kind = type(v)
             if kind is np.ndarray:
@@ -115,11 +113,7 @@ class Calls:
             return None if others else self._by_numpy(key, values, (args, kwargs), left)
         if others:
             return giving_back(ready, others, signature, values)
-        if kept.holds is not None:
-            if kept.warm is None:
-                kept.warm = WarmCalls(kept.holds, signature.count, layout.static)
-            kept.warm.came(ready, values)
-        return ready, values
+        return counted(kept, ready, values, signature.count)
 
     def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
         """Leave all calls like this one to NumPy, if they are found quickly.

@@ -15,7 +15,7 @@ from opweave._functions.calls import NONE, Kwargs, packed_into
 from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
 from opweave._functions.like_given import LikeGiven
-from opweave._functions.named import reduced
+from opweave._functions.named import described, reduced
 from opweave._functions.parts import BREAKS, Parts
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.ready import Ready
@@ -85,11 +85,7 @@ class Fused(LikeGiven):
         return [(p.name, p.default) for p in self.signature.parameters]
 
     def __repr__(self) -> str:
-        options = [f"{n}={v}" for n, v in self.options.toggles]
-        options += ["unfused"] * (not self.options.fused) + ["fast"] * self.options.fast
-        name = getattr(self.__wrapped__, "__name__", "function")
-        shown = f" with {', '.join(options)}" if options else ""
-        return f"<fused {name}({', '.join(self.signature.names)}){shown}>"
+        return described(self)
 
     def __reduce__(self) -> Any:
         """Pickled as functions are, by name; compiled anew where it is loaded."""
@@ -108,9 +104,8 @@ class Fused(LikeGiven):
         """Run the function.
 
         Args:
-            out: an array, or a tuple of arrays, for the outputs: of their exact shape and dtype.
-                It may overlap the arguments.  Of a function with a parameter ``out`` of its own
-                that parameter.
+            out: an array, or a tuple of arrays, for the outputs, of their exact shape and dtype,
+                which may overlap the arguments; of a function that has an ``out`` its own.
 
         Raises:
             OpweaveError: a subclass says what is wrong, where, and what to do.
@@ -128,9 +123,8 @@ class Fused(LikeGiven):
                 if known is not None:
                     ready, values = known
                     try:
-                        if out is UNGIVEN or out is None:
-                            return ready(values)
-                        return ready.into(out, values)
+                        is_given = out is not UNGIVEN and out is not None
+                        return ready.into(out, values) if is_given else ready(values)
                     except Unwritten as error:  # as once more below, where other ways are open
                         why = error.with_traceback(None)
             if out is UNGIVEN:
@@ -250,7 +244,6 @@ class Fused(LikeGiven):
         """Run, and compare with NumPy in float64 under the derived error bound.
 
         Each other value of the toggles that operators declare (``ow.toggle``) is run, too.
-
         Where NumPy stands in for a kernel of ``ow.raw_kernel``, what was lowered for sm_80 is
         checked instead, in verify mode: its source runs then.
 

@@ -1,4 +1,4 @@
-"""How functions of ours are pickled: by name, as functions are, or with what they hold."""
+"""How our functions are shown and pickled: by name, as functions are, or with what they hold."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ def reduced(fused: Any, *options: Any) -> Any:
     if hasattr(found, "given") and found.given is fused.given:
         return derived, (type(fused), found, *options)
     return type(fused), (fused.given, *options)
+
+
+def described(fused: Any) -> str:
+    """What ``__repr__`` of a fused function returns."""
+    options = [f"{n}={v}" for n, v in fused.options.toggles]
+    options += ["unfused"] * (not fused.options.fused) + ["fast"] * fused.options.fast
+    name = getattr(fused.__wrapped__, "__name__", "function")
+    shown = f" with {', '.join(options)}" if options else ""
+    return f"<fused {name}({', '.join(fused.signature.names)}){shown}>"
 
 
 def _by_cloudpickle() -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave._functions.kept import Kept
 from opweave._functions.ready import Ready
 from opweave.compiler.captures.structure import NOTHING, Constant, Leaf, Structure, Tree
 from opweave.compiler.ir.values import Scalar
@@ -19,6 +20,7 @@ from opweave.runtime.calls.results import BOXED, Returned
 from opweave.runtime.calls.results import TRUTH as TRUE
 from opweave.runtime.calls.writes import store
 from opweave.runtime.host.copies import FROM_BYTES
+from opweave.runtime.host.native import NativeSteps
 from opweave.runtime.host.starts import MOST_KEPT, NativeStart
 from opweave.runtime.host.warm import Lies, Make, Same, Warm, is_known, is_plain, warm_call
 from opweave.runtime.host.warm_layout import (
@@ -82,6 +84,15 @@ class WarmCalls:
                 self.call = warm_call(self._holds, tuple(self._known.values()))
 
 
+def counted(kept: Kept, ready: Ready, values: list[Any], args: int) -> tuple[Ready, Sequence[Any]]:
+    """A call that Python has found, counted; so many of its leaves are arguments."""
+    if kept.holds is not None:
+        if kept.warm is None:
+            kept.warm = WarmCalls(kept.holds, args, kept.layout.static)
+        kept.warm.came(ready, values)
+    return ready, values
+
+
 def warm_of(ready: Ready, values: Sequence[Any], args: int, static: Sequence[bool]) -> Warm | None:
     """A prepared call as C takes it; None where Python runs it.
 
@@ -89,29 +100,23 @@ def warm_of(ready: Ready, values: Sequence[Any], args: int, static: Sequence[boo
         values: the leaves of a call like those; ``args`` of them are arguments.
         static: leaves that are part of the guard.
     """
-    prepared = ready.prepared
-    start = prepared.start
-    if ready.asks or not is_known() or not isinstance(start, NativeStart) or start.whole is None:
-        return None
+    prepared, plan = ready.prepared, ready.prepared.plan
+    kernels = _kernels(ready)
     leaves = [*map(_leaf, values, static)]
-    plan, folds = prepared.plan, prepared.writes is not None and prepared.writes.folded
     numbers = [_number(ready, scalar, values) for scalar in plan.scalars]
-    by_extents = any(each.number is not None for each in prepared.returned)
-    is_large = plan.workspaces or plan.memory.nbytes > MOST_KEPT
-    if None in leaves or None in numbers or by_extents or folds or is_large:
+    if kernels is None or None in leaves or None in numbers:
         return None
-    shown = _shown(ready)
-    stores = _stores(ready, values)
+    shown, stores = _shown(ready), _stores(ready, values)
     is_c = shown is not None and stores is not None
     found = Warm(
-        plan=start.whole.address,
+        plan=kernels.address,
         leaves=tuple(leaf for leaf in leaves if leaf is not None),
         outside=tuple(values[args:]),
         arrays=tuple(ready.arrays),
         constants=tuple(prepared.constants),
         numbers=tuple(n for n in numbers if n is not None),
         makes=_makes(ready, (stores or ()) if is_c else None, shown or ()),
-        written=prepared.writes.places if prepared.writes is not None else (),
+        written=() if prepared.writes is None else prepared.writes.places,
         stores=stores or () if is_c else (),
         results=(shown or ()) if is_c else _all(ready),
         finish=None if is_c else partial(_finished, ready),
@@ -121,6 +126,17 @@ def warm_of(ready: Ready, values: Sequence[Any], args: int, static: Sequence[boo
         owner=ready,
     )
     return found if found.words <= MOST_WORDS else None
+
+
+def _kernels(ready: Ready) -> NativeSteps | None:
+    """The kernels of a call, if they are all that it runs, for any of its numbers."""
+    prepared, plan = ready.prepared, ready.prepared.plan
+    folds = prepared.writes is not None and prepared.writes.folded
+    by_extents = any(each.number is not None for each in prepared.returned)
+    is_large = plan.workspaces or plan.memory.nbytes > MOST_KEPT
+    if ready.asks or folds or by_extents or is_large or not is_known():
+        return None
+    return prepared.start.whole if isinstance(prepared.start, NativeStart) else None
 
 
 def _leaf(value: Any, is_static: bool) -> Lies | Same | type | None:

@@ -140,38 +140,41 @@ def warm_call(holds: Callable[[], bool], known: Sequence[Warm]) -> Callable[...,
 
 def _known(warm: Warm) -> tuple[CKnown, Any]:
     """A call as C takes it, and what must live as long."""
-    spans = [leaf.span for place in warm.arrays if isinstance(leaf := warm.leaves[place], Lies)]
-    spans += [Lies.of(array).span for array in warm.constants]
-    words = [0] * len(warm.arrays) + [*map(id, warm.constants)]
-    words += [0] * (warm.words - len(words))
-    first = warm.words - len(warm.numbers)
-    rows = [_leaf(warm, place, leaf) for place, leaf in enumerate(warm.leaves)]
-    leaves = (CLeaf * len(rows))(*(row for row, _ in rows))
+    leaves = [_leaf(warm, place, leaf) for place, leaf in enumerate(warm.leaves)]
     makes = [*map(_made, warm.makes)]
-    parts = {
-        "leaves": leaves,
-        "outside": _addresses(map(id, warm.outside)),
-        "words": _addresses(words),
-        "numbers": _rows(CNumber, [(leaf, first + n, form, 0)
-                                   for n, (leaf, form) in enumerate(warm.numbers)]),
-        "makes": _rows(CMade, [row for row, _ in makes]),
-        "spans": _rows(CSpan, spans),
-        "written": _rows(c_int, warm.written),
-        "stores": _rows(CStore, [(to, origin, id(key)) for to, origin, key in warm.stores]),
-        "results": _rows(CResult, [(word, form, id(dtype)) for word, form, dtype in warm.results]),
-    }  # fmt: skip
+    rows = _table_rows(warm, [row for row, _ in leaves], [row for row, _ in makes])
     known = CKnown(
         plan=warm.plan,
         finish=0 if warm.finish is None else id(warm.finish),
         constant=0 if warm.constant is None else id(warm.constant[0]),
-        args=len(rows) - len(warm.outside), leaf_count=len(rows), word_count=len(words),
-        number_count=len(warm.numbers), inputs=len(spans), made=len(warm.makes),
-        written_count=len(warm.written), store_count=len(warm.stores),
-        result_count=len(warm.results),
-        arena_bytes=warm.arena_bytes, is_tuple=warm.is_tuple,
-        **{name: ctypes.addressof(part) for name, part in parts.items()},
+        args=len(leaves) - len(warm.outside), leaf_count=len(leaves), word_count=warm.words,
+        number_count=len(warm.numbers), inputs=len(warm.arrays) + len(warm.constants),
+        made=len(makes), written_count=len(warm.written), store_count=len(warm.stores),
+        result_count=len(warm.results), arena_bytes=warm.arena_bytes, is_tuple=warm.is_tuple,
+        **{name: ctypes.addressof(row) for name, row in rows.items()},
     )  # fmt: skip
-    return known, (parts, rows, makes)
+    return known, (rows, leaves, makes)
+
+
+def _table_rows(warm: Warm, leaves: Sequence[Any], makes: Sequence[Any]) -> dict[str, Any]:
+    """What the pointers of a call point to."""
+    spans = [leaf.span for place in warm.arrays if isinstance(leaf := warm.leaves[place], Lies)]
+    spans += [Lies.of(array).span for array in warm.constants]
+    words = [0] * warm.words
+    words[len(warm.arrays) : len(spans)] = map(id, warm.constants)
+    first = warm.words - len(warm.numbers)
+    numbers = [(leaf, first + n, form, 0) for n, (leaf, form) in enumerate(warm.numbers)]
+    return {
+        "leaves": (CLeaf * len(leaves))(*leaves),
+        "outside": _addresses(map(id, warm.outside)),
+        "words": _addresses(words),
+        "numbers": _rows(CNumber, numbers),
+        "makes": _rows(CMade, makes),
+        "spans": _rows(CSpan, spans),
+        "written": _rows(c_int, warm.written),
+        "stores": _rows(CStore, [(to, origin, id(key)) for to, origin, key in warm.stores]),
+        "results": _rows(CResult, [(word, form, id(dtype)) for word, form, dtype in warm.results]),
+    }
 
 
 def _leaf(warm: Warm, place: int, leaf: Lies | Same | type) -> tuple[CLeaf, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from tests.support.by_c import copied, same
+from tests.warm.by_c import copied, same
 
 pytestmark = pytest.mark.host
 X = np.arange(-30, 30, dtype=np.float32).reshape(4, 15)
