@@ -73,6 +73,7 @@ class Signature(Parameters):
         self.kept: Kept | None = None  # of plain arguments
         self._kept: dict[Any, Kept] = {}  # by the structure of arguments
         self._newest: Kept | None = None  # of these, of arguments that are taken apart
+        self.latest: Kept | None = None  # of the last call
 
     def note_looked_up(self, names: Sequence[tuple[Any, str, bool]]) -> None:
         """Names that the function has looked up while it was traced."""
@@ -93,13 +94,13 @@ class Signature(Parameters):
         if (kept := self.kept) is not None and kept.hold():
             values = self.in_order(args, kwargs)
             if self._are_plain(values):
-                flat = [*values, *kept.values]
+                self.latest, flat = kept, [*values, *kept.values]
                 return Call(kept.layout.asked(flat), flat)
         if (kept := self._newest) is not None and kept.hold():
             values = self.in_order(args, kwargs)
             trees = kept.layout.trees[: len(values)]
             if (found := taken_alike(trees, values, LEAVES)) is not None:
-                flat = [*found[0], *kept.values]
+                self.latest, flat = kept, [*found[0], *kept.values]
                 return Call(kept.layout.asked(flat), flat, found[1])
         own = self._renewed()
         values = self.in_order(args, kwargs)
@@ -107,7 +108,7 @@ class Signature(Parameters):
             return self._apart(values)
         if not self._are_plain(values):
             return self._apart(values)
-        self.kept = Kept(self.plain, (own.now.found.assumptions,))
+        self.kept = self.latest = Kept(self.plain, (own.now.found.assumptions,))
         return Call(self.plain, values)
 
     def _are_plain(self, values: Sequence[Any]) -> bool:
@@ -171,9 +172,11 @@ class Signature(Parameters):
         kept = self._kept.get(key)
         if kept is not None and kept.added(apart):
             flat = [value for _, value in apart.leaves]
+            self.latest = kept
             self._newest = kept if kept.is_steady and not any(self.static) else None
             return Call(kept.layout.asked(flat), flat, list(apart.seen.values()))
         kept, call = self._searched(apart if kept is None else self._arguments(values))
+        self.latest = kept
         if kept.is_steady and self._are_plain(values):
             self.kept = kept
             return call

@@ -21,6 +21,7 @@ from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.ready import Ready
 from opweave._functions.short import ByNumPy
 from opweave._functions.through_gpu import through_gpu
+from opweave._functions.warm import counted
 from opweave._functions.watched import Watched
 from opweave._interchange.functions import takes_arrays
 from opweave._interchange.kinds import are_plain, hold_foreign
@@ -114,7 +115,7 @@ class Fused(LikeGiven):
         try:
             if config.quick and (out is UNGIVEN or not self.signature.has_out):
                 signature = self.signature
-                if out is UNGIVEN and (kept := signature.kept) and (warm := kept.warm):
+                if out is UNGIVEN and (kept := signature.latest) and (warm := kept.warm):
                     is_given = not kwargs and len(args) == signature.count
                     found = warm.call(*(args if is_given else signature.in_order(args, kwargs)))
                     if found is not NotImplemented:
@@ -166,8 +167,10 @@ class Fused(LikeGiven):
         values = call.values
         if why is not None and why.raised is not None:  # it would again
             return self.fallback.instead(call, out, why)
-        ready = self.ready_for(call) or self.fallback.prepare_or_not(call)
-        if ready is None:
+        ready = self.ready_for(call)
+        if ready is not None:
+            counted(self.signature, ready, values)
+        elif (ready := self.fallback.prepare_or_not(call)) is None:
             return self.fallback.in_parts(call, out)
         try:
             if out is None:

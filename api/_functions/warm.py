@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from opweave._functions.arguments import Signature
 from opweave._functions.kept import Kept
 from opweave._functions.ready import Ready
+from opweave._functions.warm_arguments import Nodes, NotForC
 from opweave.compiler.captures.structure import NOTHING, Constant, Leaf, Structure, Tree
 from opweave.compiler.ir.values import Scalar
 from opweave.runtime.calls.results import BOXED, Returned
@@ -22,15 +24,9 @@ from opweave.runtime.calls.writes import store
 from opweave.runtime.host.copies import FROM_BYTES
 from opweave.runtime.host.native import NativeSteps
 from opweave.runtime.host.starts import MOST_KEPT, NativeStart
-from opweave.runtime.host.warm import Lies, Make, Same, Warm, is_known, is_plain, warm_call
-from opweave.runtime.host.warm_layout import (
-    AS_IT_IS,
-    FORMS,
-    MOST_NUMBERS,
-    MOST_WORDS,
-    SCALAR,
-    TRUTH,
-)
+from opweave.runtime.host.warm import Make, Warm, is_known, is_plain, warm_call
+from opweave.runtime.host.warm_arguments import INTEGERS
+from opweave.runtime.host.warm_layout import AS_IT_IS, FORMS, MOST_NUMBERS, SCALAR, TRUTH
 
 # A call that comes so often is C's from then on.
 OFTEN = 4
@@ -38,13 +34,11 @@ OFTEN = 4
 MOST = 16
 # How often calls came is counted for so many of them.
 MOST_COUNTED = 256
-# Types of leaves: numbers that C reads, and values that are the same object at each call.
-NUMBERS: dict[type, tuple[str, ...]] = {
-    float: ("float64", "float32"),
-    np.float64: ("float64", "float32"),
-    int: ("float64", "float32", "int64", "int32"),
+# The types of numbers, and those of kernels that C packs them as.
+NUMBERS: dict[type, frozenset[str]] = {
+    **dict.fromkeys((float, np.float64, np.float32), frozenset(("float64", "float32"))),
+    **dict.fromkeys((int, np.int64, np.int32), frozenset(FORMS)),
 }
-SAME = frozenset((bool, str))
 ANY = np.dtype(np.bool_)  # of a result that is returned as it is
 # What is returned: a word, its form, the dtype of a number.
 Result = tuple[int, int, np.dtype[Any]]
@@ -63,9 +57,9 @@ class WarmCalls:
 
     call: Callable[..., Any] = staticmethod(_knows_none)
 
-    def __init__(self, holds: Callable[[], bool], args: int, static: Sequence[bool]):
-        """``holds`` of what is kept of them; ``args`` of the leaves are arguments."""
-        self._holds, self._args, self._static = holds, args, static
+    def __init__(self, kept: Kept, args: int):
+        """``args``: how many arguments there are."""
+        self._kept, self._args = kept, args
         self._came: dict[int, tuple[Ready, int]] = {}
         self._known: dict[int, Warm] = {}
 
@@ -76,87 +70,89 @@ class WarmCalls:
         if len(self._came) >= MOST_COUNTED:
             self._came.clear()
         self._came[key] = ready, count
-        if count == OFTEN:
-            found = warm_of(ready, values, self._args, self._static)
-            if found is not None:
-                newest = [*self._known.items()][: MOST - 1]
-                self._known = {key: found, **dict(newest)}
-                self.call = warm_call(self._holds, tuple(self._known.values()))
+        if count == OFTEN and (found := self._warm(ready, values)) is not None:
+            newest = [*self._known.items()][: MOST - 1]
+            self._known = {key: found, **dict(newest)}
+            self.call = warm_call(self._kept.joined(), tuple(self._known.values()))
+
+    def _warm(self, ready: Ready, values: Sequence[Any]) -> Warm | None:
+        """A prepared call as C takes it; None where Python runs it."""
+        try:
+            return warm_of(ready, values, Nodes(self._kept, values, self._args, ready.asks))
+        except NotForC:
+            return None
 
 
-def counted(kept: Kept, ready: Ready, values: list[Any], args: int) -> tuple[Ready, Sequence[Any]]:
-    """A call that Python has found, counted; so many of its leaves are arguments."""
-    if kept.holds is not None:
+def counted(signature: Signature, ready: Ready, values: list[Any]) -> tuple[Ready, list[Any]]:
+    """A call that Python has found, counted."""
+    kept = signature.latest
+    if kept is not None and signature.count >= 0:
         if kept.warm is None:
-            kept.warm = WarmCalls(kept.holds, args, kept.layout.static)
+            kept.warm = WarmCalls(kept, signature.count)
         kept.warm.came(ready, values)
     return ready, values
 
 
-def warm_of(ready: Ready, values: Sequence[Any], args: int, static: Sequence[bool]) -> Warm | None:
+def warm_of(ready: Ready, values: Sequence[Any], nodes: Nodes) -> Warm | None:
     """A prepared call as C takes it; None where Python runs it.
 
     Args:
-        values: the leaves of a call like those; ``args`` of them are arguments.
-        static: leaves that are part of the guard.
+        values: the leaves of a call like those.
+
+    Raises:
+        NotForC: Python runs it.
     """
     prepared, plan = ready.prepared, ready.prepared.plan
     kernels = _kernels(ready)
-    leaves = [*map(_leaf, values, static)]
-    numbers = [_number(ready, scalar, values) for scalar in plan.scalars]
-    if kernels is None or None in leaves or None in numbers:
+    if kernels is None or nodes.kept.layout.same is not None:
         return None
     shown, stores = _shown(ready), _stores(ready, values)
     is_c = shown is not None and stores is not None
-    found = Warm(
+    return Warm(
         plan=kernels.address,
-        leaves=tuple(leaf for leaf in leaves if leaf is not None),
-        outside=tuple(values[args:]),
+        arguments=nodes.arguments(),
+        outside=nodes.outside(),
         arrays=tuple(ready.arrays),
         constants=tuple(prepared.constants),
-        numbers=tuple(n for n in numbers if n is not None),
+        numbers=tuple(_number(ready, scalar, values) for scalar in plan.scalars),
         makes=_makes(ready, (stores or ()) if is_c else None, shown or ()),
         written=() if prepared.writes is None else prepared.writes.places,
         stores=stores or () if is_c else (),
         results=(shown or ()) if is_c else _all(ready),
+        scalars=tuple(ready.scalars),
+        begin=partial(_begun, ready) if _has_numbers(ready) else None,
         finish=None if is_c else partial(_finished, ready),
         is_tuple=isinstance(ready.structure, Tree),
         constant=_constant(ready.structure) if is_c else None,
         arena_bytes=plan.memory.nbytes,
         owner=ready,
     )
-    return found if found.words <= MOST_WORDS else None
 
 
 def _kernels(ready: Ready) -> NativeSteps | None:
     """The kernels of a call, if they are all that it runs, for any of its numbers."""
     prepared, plan = ready.prepared, ready.prepared.plan
     folds = prepared.writes is not None and prepared.writes.folded
-    by_extents = any(each.number is not None for each in prepared.returned)
     is_large = plan.workspaces or plan.memory.nbytes > MOST_KEPT
-    if ready.asks or folds or by_extents or is_large or not is_known():
+    if folds or is_large or not is_known():
         return None
     return prepared.start.whole if isinstance(prepared.start, NativeStart) else None
 
 
-def _leaf(value: Any, is_static: bool) -> Lies | Same | type | None:
-    """What a leaf is like; None where C does not take it."""
-    kind = type(value)
-    if is_static or kind in SAME:
-        return Same(value)
-    if kind is np.ndarray:
-        return Lies.of(value)
-    return kind if kind in NUMBERS else None
+def _number(ready: Ready, scalar: Scalar, values: Sequence[Any]) -> tuple[int, int, bool]:
+    """The leaf that a number of kernels is, how it is packed, and whether it is read as real.
 
-
-def _number(ready: Ready, scalar: Scalar, values: Sequence[Any]) -> tuple[int, int] | None:
-    """The leaf that a number of kernels is, and how it is packed; None where C cannot."""
+    Raises:
+        NotForC: it is computed of others, or C does not pack it.
+    """
     dtype, expr = scalar.dtype.numpy_name, scalar.expr
     if expr.op != "argument" or expr.args[0] not in ready.names:
-        return None
+        raise NotForC
     place = ready.scalars[ready.names.index(expr.args[0])]
-    forms = NUMBERS.get(type(values[place]), ())
-    return (place, FORMS[dtype]) if dtype in forms else None
+    kind = type(values[place])
+    if dtype not in NUMBERS.get(kind, ()):
+        raise NotForC
+    return place, FORMS[dtype], kind not in INTEGERS
 
 
 def _constant(structure: Structure | None) -> tuple[Any] | None:
@@ -183,7 +179,8 @@ def _shown(ready: Ready) -> tuple[Result, ...] | None:
     else:
         return None
     returned = ready.prepared.returned[:count]
-    if ready.prepared.shared or any(each.view is not None for each in returned):
+    is_more = any(each.view is not None or each.number is not None for each in returned)
+    if is_more or ready.prepared.shared:
         return None
     outputs = ready.found.variant.graph.outputs[:count]
     return tuple(map(_result, returned, outputs))
@@ -207,7 +204,8 @@ def _stores(ready: Ready, values: Sequence[Any]) -> tuple[tuple[int, int, Any], 
         word = plan.outputs[output]
         if key is ... and not by and lies.get(word) == place:
             continue  # a kernel has written there
-        if by or callable(key) or prepared.returned[output].view is not None:
+        made = prepared.returned[output]
+        if by or callable(key) or made.view is not None or made.number is not None:
             return None
         if values[ready.arrays[place]].nbytes >= FROM_BYTES:
             return None  # by many threads
@@ -235,10 +233,23 @@ def _makes(
     return tuple(makes)
 
 
-def _finished(ready: Ready, arrays: Sequence[Any]) -> Any:
+def _has_numbers(ready: Ready) -> bool:
+    """Whether results follow from numbers and extents alone."""
+    return any(each.number is not None for each in ready.prepared.returned)
+
+
+def _begun(ready: Ready, numbers: Sequence[Any]) -> list[Any]:
+    """Such results."""
+    env = dict(zip(ready.names, numbers, strict=True))
+    return ready.prepared.known({**ready.prepared.extents, **env})
+
+
+def _finished(
+    ready: Ready, arrays: Sequence[Any], containers: Sequence[Any], known: Sequence[Any] = ()
+) -> Any:
     """What a call returns, given its arguments and what kernels have computed."""
     prepared = ready.prepared
-    found = prepared.outputs_in((*arrays, None))
+    found = prepared.outputs_in((*arrays, None), known=known)
     if prepared.writes is not None:
         store(found, arrays, prepared.plan.stores, prepared.executor.copy)
-    return ready.packed(found)
+    return ready.packed(found, containers)

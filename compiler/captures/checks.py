@@ -65,6 +65,13 @@ class Checked:
         else:
             self._apart = [(_function_of((form,)), values) for form, *values in checks]
 
+    def joined(self) -> Callable[[], bool]:
+        """The checks joined to one function."""
+        if self.holds is None:
+            self.join(compiling=True)
+        assert self.holds is not None
+        return self.holds
+
     def changed(self) -> None:
         """Ask other checks from now on."""
         self.holds = self._apart = None

@@ -11,31 +11,31 @@ from collections.abc import Callable, Sequence
 from ctypes import c_int, c_longlong, c_size_t, c_void_p
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from opweave.runtime.calls.arrays import held_at, pointer
+from opweave.runtime.calls.arrays import held_at
 from opweave.runtime.host import numpy_functions
 from opweave.runtime.host.launcher import runtime_library
+from opweave.runtime.host.warm_arguments import Lies, Node, Nodes, Outside
 from opweave.runtime.host.warm_layout import (
     ARGUMENT,
-    ARRAY,
     CALLED,
     EMPTY,
     FUNCTIONS,
-    INTEGER,
+    MOST_CONTAINERS,
+    MOST_WORDS,
     NUMBER,
     OBJECTS,
-    REAL,
-    SAME,
     CKnown,
-    CLeaf,
     CMade,
     CMethod,
+    CNode,
     CNumber,
     CPython,
     CResult,
+    CRoot,
     CSpan,
     CStore,
     CTable,
@@ -49,52 +49,26 @@ FASTCALL = 0x80  # METH_FASTCALL
 Make = Callable[[], Any] | int | np.dtype[Any]
 
 
-class Same(NamedTuple):
-    """A leaf that must be that very object."""
-
-    value: Any
-
-
-class Lies(NamedTuple):
-    """How an array lies in memory: extents, strides, and what its dtype is by NumPy's numbers.
-
-    Attributes:
-        span: its bytes, counted from the first element.
-    """
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    number: int
-    order: int
-    is_aligned: bool
-    span: tuple[int, int]
-
-    @classmethod
-    def of(cls, array: Any) -> Lies:
-        """The layout of an array, which itself is not held."""
-        low, high = np.lib.array_utils.byte_bounds(array) if array.size else (pointer(array),) * 2
-        span = low - pointer(array), high - pointer(array)
-        dtype = array.dtype
-        aligned = bool(array.flags.aligned)
-        return cls(array.shape, array.strides, dtype.num, ord(dtype.byteorder), aligned, span)
-
-
 @dataclass(frozen=True)
 class Warm:
     """A prepared call as C takes it.
 
     Attributes:
         plan: the address of the kernels.
-        leaves: what the leaves of a call are like: arrays, the types of numbers, or an object.
-        outside: the last of them, which are no arguments.
+        arguments: what they are like.
+        outside: where the function reads other values, and what these are like.
         arrays: places of arrays among the leaves, in the order of the words.
         constants: arrays behind those.
-        numbers: (place among the leaves, form) of each number that kernels take.
+        numbers: (place among the leaves, form, whether it is real) of what kernels take.
         makes: of each result.
         written: arrays that kernels write to, by their words.
         stores: (array, word, key): what arguments hold when kernels are done.
         results: (word, form, dtype) of what is returned.
-        finish: makes of a tuple of these what is returned; None where C does.
+        scalars: places of numbers among the leaves.
+        begin: computes of a tuple of these the results that follow from them; None where there are
+            no such results.
+        finish: makes of a tuple of arrays, one of containers, and of these results what is
+            returned; None where C does.
         is_tuple: a tuple of them is returned.
         constant: a tuple of what is always returned; None where it is another thing.
         arena_bytes: of temporaries.
@@ -102,16 +76,18 @@ class Warm:
     """
 
     plan: int
-    leaves: tuple[Lies | Same | type, ...]
-    outside: tuple[Any, ...]
+    arguments: tuple[Node, ...]
+    outside: tuple[tuple[Outside, Node], ...]
     arrays: tuple[int, ...]
     constants: tuple[Any, ...]
-    numbers: tuple[tuple[int, int], ...]
+    numbers: tuple[tuple[int, int, bool], ...]
     makes: tuple[Make, ...]
     written: tuple[int, ...]
     stores: tuple[tuple[int, int, Any], ...]
     results: tuple[tuple[int, int, np.dtype[Any]], ...]
-    finish: Callable[[Any], Any] | None
+    scalars: tuple[int, ...]
+    begin: Callable[[Any], Any] | None
+    finish: Callable[..., Any] | None
     is_tuple: bool
     constant: tuple[Any] | None
     arena_bytes: int
@@ -129,65 +105,58 @@ def warm_call(holds: Callable[[], bool], known: Sequence[Warm]) -> Callable[...,
 
     It returns ``NotImplemented`` for any other call, also where ``holds`` is not true.
     """
-    made = [_known(each) for each in known]
+    made = [row for row in map(_known, known) if row is not None]
     addresses = (c_void_p * len(made))(*(ctypes.addressof(each) for each, _ in made))
     table = CTable(id(holds), ctypes.addressof(addresses), len(made))
-    table.alive = holds, addresses, made, known
+    table.alive = holds, addresses, made
     method, new = _builtin()
     found: Callable[..., Any] = new(ctypes.addressof(method), table, None)
     return found
 
 
-def _known(warm: Warm) -> tuple[CKnown, Any]:
-    """A call as C takes it, and what must live as long."""
-    leaves = [_leaf(warm, place, leaf) for place, leaf in enumerate(warm.leaves)]
+def _known(warm: Warm) -> tuple[CKnown, Any] | None:
+    """A call as C takes it, and what must live as long; None for one that is too large."""
+    nodes = Nodes(warm.arrays)
+    for node in (*warm.arguments, *(node for _, node in warm.outside)):
+        nodes.add(node)
+    held = nodes.leaves + len(warm.outside)
+    if max(warm.words, held) > MOST_WORDS or nodes.told > MOST_CONTAINERS:
+        return None
     makes = [*map(_made, warm.makes)]
-    rows = _table_rows(warm, [row for row, _ in leaves], [row for row, _ in makes])
+    rows = _table_rows(warm, nodes, [row for row, _ in makes])
     known = CKnown(
         plan=warm.plan,
+        begin=0 if warm.begin is None else id(warm.begin),
         finish=0 if warm.finish is None else id(warm.finish),
         constant=0 if warm.constant is None else id(warm.constant[0]),
-        args=len(leaves) - len(warm.outside), leaf_count=len(leaves), word_count=warm.words,
+        args=len(warm.arguments), outside_count=len(warm.outside), word_count=warm.words,
         number_count=len(warm.numbers), inputs=len(warm.arrays) + len(warm.constants),
         made=len(makes), written_count=len(warm.written), store_count=len(warm.stores),
-        result_count=len(warm.results), arena_bytes=warm.arena_bytes, is_tuple=warm.is_tuple,
+        result_count=len(warm.results), scalar_count=len(warm.scalars),
+        arena_bytes=warm.arena_bytes, is_tuple=warm.is_tuple,
         **{name: ctypes.addressof(row) for name, row in rows.items()},
     )  # fmt: skip
-    return known, (rows, leaves, makes)
+    return known, (warm, rows, nodes, makes)
 
 
-def _table_rows(warm: Warm, leaves: Sequence[Any], makes: Sequence[Any]) -> dict[str, Any]:
+def _table_rows(warm: Warm, nodes: Nodes, makes: Sequence[Any]) -> dict[str, Any]:
     """What the pointers of a call point to."""
-    spans = [leaf.span for place in warm.arrays if isinstance(leaf := warm.leaves[place], Lies)]
-    spans += [Lies.of(array).span for array in warm.constants]
     words = [0] * warm.words
-    words[len(warm.arrays) : len(spans)] = map(id, warm.constants)
+    words[len(warm.arrays) : len(warm.arrays) + len(warm.constants)] = map(id, warm.constants)
     first = warm.words - len(warm.numbers)
-    numbers = [(leaf, first + n, form, 0) for n, (leaf, form) in enumerate(warm.numbers)]
+    numbers = [(leaf, first + n, form, real) for n, (leaf, form, real) in enumerate(warm.numbers)]
     return {
-        "leaves": (CLeaf * len(leaves))(*leaves),
-        "outside": _addresses(map(id, warm.outside)),
-        "words": _addresses(words),
+        "nodes": _rows(CNode, nodes.rows),
+        "outside": _rows(CRoot, [place.row for place, _ in warm.outside]),
+        "words": _rows(c_size_t, words),
         "numbers": _rows(CNumber, numbers),
         "makes": _rows(CMade, makes),
-        "spans": _rows(CSpan, spans),
+        "spans": _rows(CSpan, [*nodes.spans, *(Lies.of(array).span for array in warm.constants)]),
         "written": _rows(c_int, warm.written),
+        "scalars": _rows(c_int, warm.scalars),
         "stores": _rows(CStore, [(to, origin, id(key)) for to, origin, key in warm.stores]),
         "results": _rows(CResult, [(word, form, id(dtype)) for word, form, dtype in warm.results]),
     }
-
-
-def _leaf(warm: Warm, place: int, leaf: Lies | Same | type) -> tuple[CLeaf, Any]:
-    """A leaf as C takes it, and where C reads its extents and strides."""
-    if isinstance(leaf, Same):
-        return CLeaf(SAME, -1, id(leaf.value)), None
-    if not isinstance(leaf, Lies):
-        return CLeaf(INTEGER if leaf is int else REAL, -1, id(leaf)), None
-    lies = (c_longlong * (2 * len(leaf.shape)))(*leaf.shape, *leaf.strides)
-    return CLeaf(
-        ARRAY, warm.arrays.index(place), id(np.ndarray), ctypes.addressof(lies), len(leaf.shape),
-        leaf.number, leaf.order, leaf.is_aligned,
-    ), lies  # fmt: skip
 
 
 def _made(make: Any) -> tuple[tuple[Any, ...], Any]:
@@ -207,11 +176,6 @@ def _made(make: Any) -> tuple[tuple[Any, ...], Any]:
 def is_plain(make: Any) -> bool:
     """Whether a function makes arrays as ``np.empty`` does."""
     return isinstance(make, partial) and make.func is np.empty
-
-
-def _addresses(values: Any) -> Any:
-    found = [*values]
-    return (c_size_t * max(len(found), 1))(*found)
 
 
 def _rows(kind: Any, values: Sequence[Any]) -> Any:

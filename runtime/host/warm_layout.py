@@ -1,28 +1,31 @@
-"""What templates/host/calls.h takes, as ctypes lays it out."""
+"""What templates/host/arguments.h and calls.h take, as ctypes lays it out."""
 
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_int, c_longlong, c_void_p
+from ctypes import c_int, c_longlong, c_uint64, c_void_p
 from typing import Any
 
-# ``Kind``, ``From``, ``Form`` and ``Register`` of calls.h.
-SAME, ARRAY, REAL, INTEGER = range(4)
+# ``Kind``, ``Where``, ``From``, ``Form`` and ``Register`` of these files.
+NOTHING, ANY, SAME, ARRAY, REAL, INTEGER, TUPLE, LIST, DICT, OBJECT = range(10)
+HERE, IN_DICT, IN_CELL = range(3)
 CALLED, EMPTY, NUMBER, ARGUMENT = range(4)
 AS_IT_IS, SCALAR, TRUTH = range(3)
 FORMS = {name: form for form, name in enumerate(("float64", "float32", "int64", "int32"))}
-# Words of a call at most, and results that are numbers, as calls.h has it.
-MOST_WORDS, MOST_NUMBERS = 256, 8
+# Of a call at most: words, containers, and results that are numbers.
+MOST_WORDS, MOST_CONTAINERS, MOST_NUMBERS = 256, 64, 8
 FUNCTIONS = (
     "PyObject_CallNoArgs", "PyObject_CallFunctionObjArgs", "PyObject_SetItem", "PyTuple_New",
-    "PyTuple_SetItem", "Py_IncRef", "Py_DecRef", "PyFloat_AsDouble",
-    "PyLong_AsLongLongAndOverflow", "PyErr_Occurred", "PyErr_NoMemory",
+    "PyTuple_SetItem", "PyTuple_GetItem", "PyTuple_Size", "PyList_GetItem", "PyList_Size",
+    "PyDict_Next", "PyDict_Size", "PyDict_GetItemWithError", "PyObject_GenericGetDict",
+    "PyCell_Get", "Py_IncRef", "Py_DecRef", "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow",
+    "PyErr_Occurred", "PyErr_Clear", "PyErr_NoMemory",
 )  # fmt: skip
 OBJECTS = NotImplemented, True, False
 
 
 class CPython(ctypes.Structure):
-    """``Python`` of calls.h."""
+    """``Python`` of arguments.h."""
 
     _fields_ = (
         *((name, c_void_p) for name in FUNCTIONS),
@@ -42,20 +45,30 @@ class CMethod(ctypes.Structure):
     )
 
 
-class CLeaf(ctypes.Structure):
-    """``Leaf`` of calls.h."""
+class CNode(ctypes.Structure):
+    """``Node`` of arguments.h."""
 
     _fields_ = (
-        *((name, c_int) for name in ("kind", "word")),
-        *((name, c_void_p) for name in ("like", "lies")),
-        *((name, c_int) for name in ("dims", "number", "order", "aligned")),
+        *((name, c_int) for name in ("kind", "count")),
+        *((name, c_void_p) for name in ("like", "lies", "keys")),
+        *((name, c_int) for name in ("word", "number", "order", "aligned", "is_exact", "is_told")),
+        ("value", c_uint64),
+    )
+
+
+class CRoot(ctypes.Structure):
+    """``Root`` of arguments.h."""
+
+    _fields_ = (
+        *((name, c_int) for name in ("where", "unused")),
+        *((name, c_void_p) for name in ("object", "name")),
     )
 
 
 class CNumber(ctypes.Structure):
     """``Number`` of calls.h."""
 
-    _fields_ = tuple((name, c_int) for name in ("leaf", "word", "form", "unused"))
+    _fields_ = tuple((name, c_int) for name in ("leaf", "word", "form", "is_real"))
 
 
 class CSpan(ctypes.Structure):
@@ -92,15 +105,16 @@ class CKnown(ctypes.Structure):
         *(
             (name, c_void_p)
             for name in (
-                "plan", "leaves", "outside", "words", "numbers", "makes", "spans",
-                "written", "stores", "results", "finish", "constant",
+                "plan", "nodes", "outside", "words", "numbers", "makes", "spans",
+                "written", "stores", "results", "scalars", "begin", "finish", "constant",
             )
         ),
         *(
             (name, c_longlong)
             for name in (
-                "args", "leaf_count", "word_count", "number_count", "inputs", "made",
-                "written_count", "store_count", "result_count", "arena_bytes", "is_tuple",
+                "args", "outside_count", "word_count", "number_count", "inputs", "made",
+                "written_count", "store_count", "result_count", "scalar_count",
+                "arena_bytes", "is_tuple",
             )
         ),
     )  # fmt: skip

@@ -1,49 +1,11 @@
-// Calls of Python that come again, by one call of C: arguments are compared with those of earlier calls,
-// results are made, and kernels run.  Whatever is not as it was is left to Python.
+// Calls of Python that come again, by one call of C: their arguments are as they were, results are made, and
+// kernels run.  Whatever is not as it was is left to Python.
 #pragma once
-
-// Python's functions and facts about its objects, see runtime/host/warm.py.  Objects are their addresses.
-struct Python {
-    uint64 (*call)(uint64);              // PyObject_CallNoArgs
-    uint64 (*give)(uint64, uint64, uint64);  // PyObject_CallFunctionObjArgs: one argument, then 0
-    int (*set_item)(uint64, uint64, uint64);  // PyObject_SetItem
-    uint64 (*tuple)(long long);          // PyTuple_New
-    int (*put)(uint64, long long, uint64);   // PyTuple_SetItem, which takes the reference over
-    void (*hold)(uint64);                // Py_IncRef
-    void (*drop)(uint64);                // Py_DecRef
-    double (*real)(uint64);              // PyFloat_AsDouble
-    long long (*integer)(uint64, int*);  // PyLong_AsLongLongAndOverflow
-    uint64 (*error)();                   // PyErr_Occurred
-    uint64 (*no_memory)();               // PyErr_NoMemory
-    uint64 (*empty)(int, const long long*, uint64, int);  // PyArray_Empty, which takes a dtype over
-    uint64 (*scalar)(const void*, uint64, uint64);        // PyArray_Scalar
-    uint64 not_ours, yes, no;            // NotImplemented, True and False
-    long long type, fields;  // where an object has its type, and an array what NumPy's header says
-};
 
 namespace {
 
-Python python;
-
-// PyArrayObject_fields and the first fields of PyArray_Descr, of NumPy's ndarraytypes.h.
-struct Descr { uint64 type; char kind, letter, order, flags; int number; };
-struct Array { char* data; int dims; const long long *extents, *strides; uint64 owner, descr; int flags; };
-enum { ALIGNED = 0x100, WRITEABLE = 0x400 };
-
-uint64 type_of(uint64 object) { return *(const uint64*)(object + python.type); }
-const Array& array_of(uint64 object) { return *(const Array*)(object + python.fields); }
-// Objects of Python begin alike, so a dtype has its fields where an array has them.
-const Descr& descr_of(const Array& array) { return *(const Descr*)(array.descr + python.fields); }
-
-enum Kind { SAME, ARRAY, REAL, INTEGER };  // of a leaf: that very object, or what calls tell
-struct Leaf {
-    int kind, word;  // where an array stands among the words
-    uint64 like;     // the object, or its type
-    const long long* lies;  // extents and strides
-    int dims, number, order, aligned;  // the dtype's number and byte order, and a flag
-};
 enum Register { DOUBLE, SINGLE, LONG, INT };
-struct Number { int leaf, word, form, unused; };
+struct Number { int leaf, word, form, is_real; };
 struct Span { long long low, high; };  // bytes of an array, counted from its first element
 // A result: an array that Python or C makes, a number that C keeps for the time, or one of the arguments.
 enum From { CALLED, EMPTY, NUMBER, ARGUMENT };
@@ -55,8 +17,8 @@ struct Store { int to, from; uint64 key; };  // array[key] = array, when kernels
 
 struct Known {
     const CallPlan* plan;
-    const Leaf* leaves;     // of the arguments, then those that the function reads from outside
-    const uint64* outside;
+    const Node* nodes;      // of the arguments, then of what the function reads from outside
+    const Root* outside;
     const uint64* words;    // as a call begins with them: constants stand there
     const Number* numbers;
     const Made* makes;
@@ -64,13 +26,14 @@ struct Known {
     const int* written;     // those that kernels write to
     const Store* stores;
     const Result* results;
+    const int* scalars;     // leaves that are numbers
+    uint64 begin;           // what computes results that follow from numbers alone; 0 where there are none
     uint64 finish;          // what makes of all arrays what is returned; 0 where C does
     uint64 constant;        // what is always returned; 0 where it is an array or more
-    long long args, leaf_count, word_count, number_count, inputs, made, written_count, store_count;
-    long long result_count, arena_bytes, is_tuple;
+    long long args, outside_count, word_count, number_count, inputs, made, written_count, store_count;
+    long long result_count, scalar_count, arena_bytes, is_tuple;
 };
 struct Table { uint64 holds; const Known* const* known; long long count; };
-enum { MOST_WORDS = 256 };
 
 // What kernels find an address in that is none of Python's objects.
 struct Object {
@@ -84,24 +47,16 @@ struct Place {
 };
 enum { MOST_NUMBERS = 8 };
 
-bool lies_alike(const Leaf& leaf, const Array& array) {
-    const Descr& descr = descr_of(array);
-    if (array.dims != leaf.dims || descr.number != leaf.number || descr.order != leaf.order) return false;
-    if (!(array.flags & ALIGNED) != !leaf.aligned) return false;
-    for (int d = 0; d < leaf.dims; ++d)
-        if (array.extents[d] != leaf.lies[d] || array.strides[d] != leaf.lies[leaf.dims + d]) return false;
-    return true;
-}
-
-// Whether arguments are as they were; if so, their arrays are among the words.
-bool takes(const Known& known, const uint64* args, uint64* words) {
-    for (long long i = 0; i < known.leaf_count; ++i) {
-        const Leaf& leaf = known.leaves[i];
-        const uint64 object = i < known.args ? args[i] : known.outside[i - known.args];
-        if ((leaf.kind == SAME ? object : type_of(object)) != leaf.like) return false;
-        if (leaf.kind != ARRAY) continue;
-        if (!lies_alike(leaf, array_of(object))) return false;
-        words[leaf.word] = object;
+// Whether arguments, and what is outside of them, are as they were; if so, their arrays are among the words.
+bool takes_all(const Known& known, const uint64* args, Taken& taken) {
+    memcpy(taken.words, known.words, known.word_count * sizeof(uint64));
+    taken.leaf_count = taken.held_count = taken.container_count = 0;
+    taken.next = known.nodes;
+    for (long long i = 0; i < known.args; ++i)
+        if (!takes(taken, args[i], false)) return false;
+    for (long long i = 0; i < known.outside_count; ++i) {
+        const uint64 object = found_at(taken, known.outside[i]);
+        if (!object || !takes(taken, object, false)) return false;
     }
     return true;
 }
@@ -121,14 +76,14 @@ bool packs(int form, long long value, uint64* word) {
     return true;
 }
 
-bool numbers_pack(const Known& known, const uint64* args, uint64* words) {
+bool numbers_pack(const Known& known, Taken& taken) {
     for (long long i = 0; i < known.number_count; ++i) {
         const Number& number = known.numbers[i];
-        const uint64 object = number.leaf < known.args ? args[number.leaf] : known.outside[number.leaf - known.args];
+        const uint64 object = taken.leaves[number.leaf];
         int overflows = 0;
-        const bool fits = known.leaves[number.leaf].kind == REAL
-            ? packs(number.form, python.real(object), words + number.word)
-            : packs(number.form, python.integer(object, &overflows), words + number.word) && !overflows;
+        const bool fits = number.is_real
+            ? packs(number.form, python.real(object), taken.words + number.word)
+            : packs(number.form, python.integer(object, &overflows), taken.words + number.word) && !overflows;
         if (!fits) return false;
     }
     return true;
@@ -190,29 +145,49 @@ bool stores(const Known& known, const uint64* words) {
     return true;
 }
 
-uint64 tuple_of(const Result* results, long long count, const uint64* words) {
+// A tuple of what `each` makes of a place.
+template <class Each> uint64 tuple_of(long long count, Each each) {
     const uint64 found = python.tuple(count);
     for (long long i = 0; found && i < count; ++i) {
-        const uint64 each = result_of(results[i], words);
-        if (!each) return python.drop(found), 0;
-        python.put(found, i, each);
+        const uint64 item = each(i);
+        if (!item) return python.drop(found), 0;
+        python.put(found, i, item);
     }
     return found;
 }
 
-uint64 returned(const Known& known, const uint64* words) {
+uint64 tuple_of_objects(const uint64* objects, long long count) {
+    return tuple_of(count, [&](long long i) { return python.hold(objects[i]), objects[i]; });
+}
+
+uint64 returned(const Known& known, const Taken& taken, uint64 begun) {
+    const uint64* const words = taken.words;
     if (known.constant) return python.hold(known.constant), known.constant;
     if (!known.finish && !known.is_tuple) return result_of(known.results[0], words);
-    const uint64 each = tuple_of(known.results, known.result_count, words);
-    if (!each || !known.finish) return each;
-    const uint64 found = python.give(known.finish, each, 0);
-    python.drop(each);
+    const uint64 arrays = tuple_of(known.result_count, [&](long long i) { return result_of(known.results[i], words); });
+    if (!arrays || !known.finish) return arrays;
+    const uint64 containers = tuple_of_objects(taken.containers, taken.container_count);
+    const uint64 found = containers ? python.give(known.finish, arrays, containers, begun, 0) : 0;
+    python.drop(arrays);
+    if (containers) python.drop(containers);
+    return found;
+}
+
+// What follows from numbers alone, before a kernel writes anything: it may be an error.
+uint64 begun_with(const Known& known, const Taken& taken) {
+    const uint64 numbers = tuple_of(known.scalar_count, [&](long long i) {
+        const uint64 number = taken.leaves[known.scalars[i]];
+        return python.hold(number), number;
+    });
+    const uint64 found = numbers ? python.give(known.begin, numbers, 0) : 0;
+    if (numbers) python.drop(numbers);
     return found;
 }
 
 uint64 left_to_python() { return python.hold(python.not_ours), python.not_ours; }
 
-uint64 run_known(const Known& known, uint64* words) {
+uint64 run_known(const Known& known, Taken& taken, uint64 begun) {
+    uint64* const words = taken.words;
     Object fault_object, arena_object;
     uint64 fault = 0;
     void* const arena = known.arena_bytes ? malloc(known.arena_bytes) : 0;
@@ -226,7 +201,23 @@ uint64 run_known(const Known& known, uint64* words) {
     if (ran < 0) return python.no_memory();
     if (python.error()) return 0;  // by the handler of a signal
     if (fault) return left_to_python();
-    return stores(known, words) ? returned(known, words) : 0;
+    return stores(known, words) ? returned(known, taken, begun) : 0;
+}
+
+// Results are made, and kernels run, if what a function reads from outside is as it was.
+uint64 call_known(const Known& known, uint64 holds, Taken& taken) {
+    const uint64 answer = python.call(holds);
+    if (!answer) return 0;
+    python.drop(answer);
+    if (answer != python.yes) return left_to_python();
+    const uint64 begun = known.begin ? begun_with(known, taken) : 0;
+    if (known.begin && !begun) return python.forget_error(), left_to_python();
+    Place places[MOST_NUMBERS];
+    const bool made = make_results(known, taken.words, places);
+    const uint64 found = made ? run_known(known, taken, begun) : 0;
+    if (made) drop_made(known, taken.words, known.made);
+    if (begun) python.drop(begun);
+    return found;
 }
 
 }  // namespace
@@ -237,21 +228,16 @@ extern "C" void ow_warm(const Python* functions) { python = *functions; }
 // where an array has that of its data.
 extern "C" uint64 ow_warm_call(uint64 holder, const uint64* args, long long count) {
     const Table& table = **(const Table* const*)(holder + python.fields);
-    uint64 words[MOST_WORDS];
+    Taken taken;
     for (long long i = 0; i < table.count; ++i) {
         const Known& known = *table.known[i];
-        if (count != known.args) continue;
-        memcpy(words, known.words, known.word_count * sizeof(uint64));
-        if (!takes(known, args, words) || !numbers_pack(known, args, words) || !may_write(known, words)) continue;
-        const uint64 holds = python.call(table.holds);
-        if (!holds) return 0;
-        python.drop(holds);
-        if (holds != python.yes) break;
-        Place places[MOST_NUMBERS];
-        if (!make_results(known, words, places)) return 0;
-        const uint64 found = run_known(known, words);
-        drop_made(known, words, known.made);
-        return found;
+        const bool is_known = count == known.args && takes_all(known, args, taken);
+        if (is_known && numbers_pack(known, taken) && may_write(known, taken.words)) {
+            const uint64 found = call_known(known, table.holds, taken);
+            taken.let_go();
+            return found;
+        }
+        if (count == known.args) taken.let_go();
     }
     return left_to_python();
 }

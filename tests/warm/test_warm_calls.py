@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import resource
 import sys
 import threading
+from collections import OrderedDict
 
 import numpy as np
 import pytest
 
 import opweave as ow
-from tests.warm.by_c import copied, same
+from tests.warm.by_c import arrays_in, copied, same
 
 pytestmark = pytest.mark.host
 X = np.arange(-30, 30, dtype=np.float32).reshape(4, 15)
@@ -47,6 +49,46 @@ def chosen(x, twice=True, name="a"):
 def both(u, x):
     u += x
     return x.sum(), u
+
+
+class Body:
+    """A state that steps change."""
+
+    def __init__(self, n=12, name="a"):
+        self.x, self.v, self.dt, self.name = np.arange(float(n)), np.ones(n), 0.5, name
+
+
+class Counting(Body):
+    """One with numbers that change."""
+
+    def __init__(self, n=12):
+        super().__init__(n)
+        self.t, self.steps, self.parts = 0.0, 0, [np.zeros(n), None]
+
+
+@dataclasses.dataclass
+class Weights:
+    """Arrays by name."""
+
+    w: np.ndarray
+    b: np.ndarray
+
+
+def moved(body, by):
+    body.x += body.v * by
+    body.v[1:] = body.x[:-1]
+
+
+def ticked(body, x):
+    body.x = body.x + body.v * x
+    body.t += body.dt
+    body.steps += 1
+    return body.x.sum()
+
+
+def told(body):
+    body.parts[0][:] = body.x * 2
+    return body.parts, body
 
 
 # name: (function, arguments)
@@ -91,6 +133,17 @@ CALLS = {
     "in place and returned": (counted, (D, D + 1)),
     "by a mask": (by_mask, (D - 5,)),
     "in place and a number": (both, (D, D + 1)),
+    "a dict of arrays": (lambda p, x: p["w"] * x + p["b"], ({"w": X, "b": X + 1}, X)),
+    "nested": (lambda p, q: p["a"][0] + p["b"][1] * q[0], ({"a": (X,), "b": [1.0, X]}, (2.0, ()))),
+    "None": (lambda x, axis: x.sum(axis) + 1, (X, None)),
+    "the same containers": (lambda p, q: (q, p["a"] + 1, p), ({"a": X}, [X])),
+    "objects": (moved, (Body(), 0.25)),
+    "a dataclass": (lambda p, x: x @ p.w + p.b, (Weights(np.eye(12), D), D)),
+    "numbers that change": (ticked, (Counting(), D)),
+    "an object and its list": (told, (Counting(),)),
+    "a number that selects": (lambda x, n: x + sum(range(n)), (D, 5)),
+    "one that selects by its value": (lambda x, s: x**s, (D, 2.0)),
+    "numbers of NumPy's": (lambda x, a, n: x * a + n, (X, np.float32(0.1), np.int64(3))),
     "an index": (lambda x, i: x[i], (D, np.array([3, 0, -1]))),
 }
 # Such calls are Python's: a result that is an argument needs none, the others are rare.
@@ -102,7 +155,7 @@ def warmed(function, args):
     fused = ow.fuse(function)
     for _ in range(ENOUGH):
         fused(*map(copied, args))
-    kept = fused.signature.kept
+    kept = fused.signature.latest
     return fused, None if kept is None or kept.warm is None else kept.warm.call
 
 
@@ -140,8 +193,36 @@ READ_ONLY = D.copy()
 READ_ONLY.flags.writeable = False
 TWELVE = np.arange(13.0)
 BYTES = np.zeros(12 * 8 + 1, np.uint8)
+OWN_DICT = OrderedDict(w=X, b=X)
+MORE = Body()
+MORE.more = 1
+
+
+def of_w(p):
+    return p["w"] + 1
+
+
 # name: (function, arguments that C knows, arguments that it does not)
 OTHERS = {
+    "another key": (of_w, ({"w": X, "b": X},), ({"w": X, "c": X},)),
+    "another order": (of_w, ({"w": X, "b": X},), ({"b": X, "w": X},)),
+    "one key more": (of_w, ({"w": X, "b": X},), ({"w": X, "b": X, "c": X},)),
+    "one key less": (of_w, ({"w": X, "b": X},), ({"w": X},)),
+    "another dict": (of_w, ({"w": X, "b": X},), (OWN_DICT,)),
+    "another array in a dict": (of_w, ({"w": X, "b": X},), ({"w": X, "b": D},)),
+    "a list for a tuple": (lambda p: p[0] + 1, ((X,),), ([X],)),
+    "a tuple for a list": (lambda p: p[0] + 1, ([X],), ((X,),)),
+    "a longer list": (lambda p: p[0] + 1, ([X],), ([X, X],)),
+    "a shorter tuple": (lambda p: p[0] + 1, ((X, X),), ((X,),)),
+    "one list twice": (lambda p, q: p[0] + q[0], ([X], [X]), ([X],) * 2),
+    "a number for None": (lambda x, axis: x.sum(axis) + 1, (X, None), (X, 0)),
+    "None for a number": (lambda x, axis: x if axis is None else x + axis, (X, 1.0), (X, None)),
+    "one attribute more": (moved, (Body(), 0.25), (MORE, 0.25)),
+    "another text in an object": (moved, (Body(), 0.25), (Body(name="b"), 0.25)),
+    "another class": (moved, (Body(), 0.25), (Counting(), 0.25)),
+    "another number that selects": (lambda x, n: x + sum(range(n)), (D, 5), (D, 6)),
+    "another power": (lambda x, s: x**s, (D, 2.0), (D, 3.0)),
+    "a number of another type": (lambda x, a: x * a, (X, np.float32(2)), (X, np.float64(2))),
     "another shape": (scaled, (D,), (D[:6],)),
     "another dimension": (scaled, (D,), (D[None],)),
     "another type": (scaled, (D,), (D.astype(np.float32),)),
@@ -203,6 +284,73 @@ def test_an_array_outside_that_is_reshaped_is_seen():
     np.testing.assert_array_equal(fused(D), D + scope["w"])
 
 
+def test_methods_of_an_object_that_changes():
+    class Steps(Counting):
+        def step(self, a):
+            self.x[:] = self.x + self.v * a
+
+        @ow.fuse
+        def tick(self, a):
+            self.x[:] = self.x * a
+            self.t += self.dt
+
+    ours, plain = Steps(), Steps()
+    fused = ow.fuse(ours.step)
+    for n in range(3 * ENOUGH):
+        if n == 2 * ENOUGH:
+            ours.v, plain.v = np.arange(12.0), np.arange(12.0)
+        fused(0.5)
+        plain.step(0.5)
+        ours.tick(1.5)
+        Steps.tick.__wrapped__(plain, 1.5)
+        assert same(vars(ours), vars(plain))
+    assert fused.signature.latest.warm.call(0.0) is None
+
+
+def test_another_class_of_the_same_methods_is_seen():
+    _, call = warmed(moved, (Body(), 0.25))
+    Body.extra = property(lambda self: 1)
+    try:
+        assert call(Body(), 0.25) is NotImplemented
+    finally:
+        del Body.extra
+
+
+def test_arrays_in_containers_are_held_while_kernels_run():
+    """Another thread takes them from a dict while Python's lock is let go of."""
+    x = np.ones(1 << 21)
+    fused, _ = warmed(lambda p: np.sqrt(p["x"]).sum() + p["x"].max(), ({"x": x},))
+    held = {"x": x.copy()}
+    done = []
+
+    def swap():
+        while not done:
+            held["x"] = np.ones(1 << 21)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        for _ in range(30):
+            assert fused(held) == (1 << 21) + 1
+    finally:
+        done.append(True)
+        thread.join()
+
+
+def test_a_number_that_cannot_be_computed_is_pythons_error():
+    def halved(body, n):
+        body.x *= 2
+        body.t = 1 / n
+
+    ours, plain = Counting(), Counting()
+    fused, _ = warmed(halved, (Counting(), 2))
+    with pytest.raises(ZeroDivisionError):
+        fused(ours, 0)
+    with pytest.raises(ZeroDivisionError):
+        halved(plain, 0)
+    assert same(vars(ours), vars(plain))
+
+
 def test_an_index_that_has_no_element_is_an_error_as_ever():
     fused, call = warmed(lambda x, i: x[i], (D, np.array([3, 0])))
     bad = np.array([3, 12])
@@ -217,17 +365,21 @@ def test_errors_asked_for_and_other_devices_are_not_passed_by():
         fused(D)
 
 
+HELD = ("a map", "in place", "by a temporary", "a dict", "in place and returned",
+        "a dict of arrays", "nested", "objects", "the same containers")  # fmt: skip
+
+
 def test_no_array_is_held():
     def run(fused, args):
         for _ in range(ENOUGH):
             fused(*args)
         gc.collect()
-        return [sys.getrefcount(a) for a in args]
 
-    for name in ("a map", "in place", "by a temporary", "a dict", "in place and returned"):
+    for name in HELD:
         args = [copied(a) for a in CALLS[name][1]]
-        before = [sys.getrefcount(a) for a in args]
-        assert run(ow.fuse(CALLS[name][0]), args) == before, name
+        before = [sys.getrefcount(a) for a in arrays_in(args)]
+        run(ow.fuse(CALLS[name][0]), args)
+        assert [sys.getrefcount(a) for a in arrays_in(args)] == before, name
 
 
 @pytest.mark.parametrize("name", sorted(CALLS.keys() - PYTHONS))

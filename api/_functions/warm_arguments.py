@@ -1,0 +1,104 @@
+"""What the arguments of a prepared call are like, and what its function reads from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from opweave._functions.apart import Read
+from opweave._functions.kept import Kept
+from opweave.compiler.captures.containers import is_class_of_objects
+from opweave.compiler.captures.structure import NOTHING, Structure, Tree, has_identity
+from opweave.runtime.host.warm_arguments import (
+    CONTAINERS,
+    Anything,
+    Holds,
+    Lies,
+    Node,
+    Nothing,
+    Number,
+    Outside,
+    Same,
+    is_numbers_bits,
+)
+from opweave.runtime.host.warm_layout import HERE, IN_CELL, IN_DICT
+
+# Types of leaves: numbers that C reads, and values that are the same object at each call.
+NUMBERS = frozenset((float, np.float64, np.float32, int, np.int64, np.int32))
+SAME = (bool, str, FunctionType)
+
+
+class NotForC(Exception):
+    """Python runs such calls."""
+
+
+class Nodes:
+    """What the values of a call are like."""
+
+    def __init__(self, kept: Kept, values: Sequence[Any], args: int, asks: bool):
+        """``values`` are its leaves, ``args`` the arguments; ``asks`` whether numbers select."""
+        self.kept, self.args, self._asks = kept, args, asks
+        self._leaves = iter(zip(values, kept.layout.static, strict=True))
+
+    def arguments(self) -> tuple[Node, ...]:
+        """Of the arguments, which come first.
+
+        Raises:
+            NotForC: of what C does not take apart or compare.
+        """
+        return tuple(self._node(tree) for tree in self.kept.layout.trees[: self.args])
+
+    def outside(self) -> tuple[tuple[Outside, Node], ...]:
+        """Of what is read from outside, likewise."""
+        trees = self.kept.layout.trees[self.args :]
+        return tuple(map(self._read, self.kept.reads, trees))
+
+    def _read(self, read: Read, tree: Structure | None) -> tuple[Outside, Node]:
+        place = read.place
+        if place.watched:
+            raise NotForC
+        if read.is_steady:  # whose object is asked for otherwise; an array may be another inside
+            is_array = type(read.value) is np.ndarray
+            node = Anything() if tree is None and not is_array else self._node(tree)
+            if isinstance(node, Anything):
+                next(self._leaves)
+            return Outside(HERE, read.value), node
+        if type(place.scope) is dict:
+            return Outside(IN_DICT, place.scope, place.name), self._node(tree)
+        if isinstance(place.scope, CellType):
+            return Outside(IN_CELL, place.scope), self._node(tree)
+        raise NotForC
+
+    def _node(self, tree: Structure | None) -> Node:
+        if tree is None:
+            return self._leaf(*next(self._leaves))
+        if tree is NOTHING:
+            return Nothing()
+        if not isinstance(tree, Tree) or not (tree.type in CONTAINERS or _has_plain(tree)):
+            raise NotForC
+        values = tuple(map(self._node, tree.children))
+        keys = tree.keys if tree.type not in (tuple, list) else ()
+        return Holds(tree.type, keys, values, has_identity(tree))
+
+    def _leaf(self, value: Any, is_static: bool) -> Node:
+        kind = type(value)
+        if kind is np.ndarray:
+            return Lies.of(value)
+        if is_static or kind in SAME:
+            return Same(value)
+        if kind not in NUMBERS:
+            raise NotForC
+        node = Number(kind, value if self._asks else None)
+        if self._asks and not is_numbers_bits(node):
+            raise NotForC
+        return node
+
+
+def _has_plain(tree: Tree) -> bool:
+    """Whether a class keeps the attributes of its objects in their dict alone."""
+    kind = tree.type
+    found: Iterator[Any] = (getattr(kind, name, None) for name in tree.keys)
+    return is_class_of_objects(kind) and not any(hasattr(type(f), "__set__") for f in found)

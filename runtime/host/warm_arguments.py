@@ -1,0 +1,203 @@
+"""What the arguments of a call are like, to compare others with: templates/host/arguments.h."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterator, Sequence
+from ctypes import c_longlong, c_size_t
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.host.warm_layout import (
+    ANY,
+    ARRAY,
+    DICT,
+    INTEGER,
+    LIST,
+    NOTHING,
+    OBJECT,
+    REAL,
+    SAME,
+    TUPLE,
+    CNode,
+    CRoot,
+)
+
+CONTAINERS: dict[type, int] = {tuple: TUPLE, list: LIST, dict: DICT}
+INTEGERS = (int, np.int32, np.int64)
+
+
+class Lies(NamedTuple):
+    """An array: its extents, its strides, and its dtype by NumPy's numbers.
+
+    Attributes:
+        span: its bytes, counted from the first element.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    number: int
+    order: int
+    is_aligned: bool
+    span: tuple[int, int]
+
+    @classmethod
+    def of(cls, array: Any) -> Lies:
+        """The layout of an array, which itself is not held."""
+        low, high = np.lib.array_utils.byte_bounds(array) if array.size else (pointer(array),) * 2
+        span = low - pointer(array), high - pointer(array)
+        dtype = array.dtype
+        aligned = bool(array.flags.aligned)
+        return cls(array.shape, array.strides, dtype.num, ord(dtype.byteorder), aligned, span)
+
+
+class Number(NamedTuple):
+    """A number of a type; of that value, unless it is None."""
+
+    type: type
+    value: Any = None
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is read as one of floating point."""
+        return self.type not in INTEGERS
+
+
+class Same(NamedTuple):
+    """A leaf that must be that very object."""
+
+    value: Any
+
+
+class Anything(NamedTuple):
+    """A leaf that is known to be as it was."""
+
+
+class Nothing(NamedTuple):
+    """None, which is no leaf."""
+
+
+class Holds(NamedTuple):
+    """A container, or an object with attributes.
+
+    Attributes:
+        type: of the container, a tuple, list or dict, or a class.
+        keys: of a dict, or the names of attributes, in their order.
+        values: what it holds.
+        is_told: whether it is one of the containers that the end of a call is told of.
+    """
+
+    type: type
+    keys: tuple[str, ...]
+    values: tuple[Any, ...]
+    is_told: bool
+
+
+Node = Lies | Number | Same | Anything | Nothing | Holds
+
+
+class Outside(NamedTuple):
+    """Where a value lies that is no argument.
+
+    Attributes:
+        where: in a cell, in a dict by a name, or always there.
+        holder: the cell or dict, or the value itself.
+    """
+
+    where: int
+    holder: Any
+    name: str | None = None
+
+    @property
+    def row(self) -> CRoot:
+        """As C takes it."""
+        return CRoot(self.where, 0, id(self.holder), id(self.name))
+
+
+@dataclass
+class Nodes:
+    """Nodes as C takes them, each in front of those that it holds.
+
+    Attributes:
+        rows: the nodes.
+        arrays: places of arrays among the leaves, in the order of the words.
+        alive: what the rows point to.
+        leaves: how many there are.
+        spans: of the arrays, in the order of the words.
+    """
+
+    arrays: Sequence[int]
+    rows: list[CNode] = field(default_factory=list)
+    alive: list[Any] = field(default_factory=list)
+    leaves: int = 0
+    told: int = 0
+
+    def __post_init__(self) -> None:
+        self.spans = [(0, 0)] * len(self.arrays)
+
+    def add(self, node: Node) -> None:
+        """Add a value, and those that it holds."""
+        if isinstance(node, Holds):
+            self.rows.append(self._holding(node))
+            self.told += node.is_told
+            for value in node.values:
+                self.add(value)
+            return
+        self.rows.append(self._leaf(node))
+        self.alive.append(node)
+        self.leaves += not isinstance(node, Nothing)
+
+    def _holding(self, node: Holds) -> CNode:
+        keys = (c_size_t * max(len(node.keys), 1))(*map(id, node.keys))
+        self.alive += [node.type, node.keys, keys]
+        return CNode(
+            kind=CONTAINERS.get(node.type, OBJECT), count=len(node.values), like=id(node.type),
+            keys=ctypes.addressof(keys), is_told=node.is_told, value=id(dict),
+        )  # fmt: skip
+
+    def _leaf(self, node: Node) -> CNode:
+        if isinstance(node, Lies):
+            return self._array(node)
+        if isinstance(node, Number):
+            kind = REAL if node.is_real else INTEGER
+            is_exact = node.value is not None
+            value = bits_of(node) if is_exact else 0
+            return CNode(kind=kind, like=id(node.type), is_exact=is_exact, value=value)
+        if isinstance(node, Same):
+            return CNode(kind=SAME, like=id(node.value))
+        return CNode(kind=NOTHING if isinstance(node, Nothing) else ANY, like=id(None))
+
+    def _array(self, node: Lies) -> CNode:
+        dims, word = len(node.shape), self.arrays.index(self.leaves)
+        lies = (c_longlong * max(2 * dims, 1))(*node.shape, *node.strides)
+        self.alive.append(lies)
+        self.spans[word] = node.span
+        return CNode(
+            kind=ARRAY, count=dims, like=id(np.ndarray), lies=ctypes.addressof(lies), word=word,
+            number=node.number, order=node.order, aligned=node.is_aligned,
+        )  # fmt: skip
+
+
+def bits_of(node: Number) -> int:
+    """A number as C compares it."""
+    form, convert = ("d", float) if node.is_real else ("q", int)
+    bits: int = struct.unpack("Q", struct.pack(form, convert(node.value)))[0]
+    return bits
+
+
+def is_numbers_bits(node: Number) -> bool:
+    """Whether C can compare with it."""
+    return node.is_real or -(2**63) <= node.value < 2**63
+
+
+def leaves_of(nodes: Sequence[Node]) -> Iterator[Node]:
+    """The leaves of nodes, in their order."""
+    for node in nodes:
+        if isinstance(node, Holds):
+            yield from leaves_of(node.values)
+        elif not isinstance(node, Nothing):
+            yield node

@@ -1,0 +1,159 @@
+// Arguments of a call that comes again: taken apart and compared with those of an earlier call.  Whatever is
+// not as it was is left to Python.
+#pragma once
+
+// Python's functions and facts about its objects, see runtime/host/warm.py.  Objects are their addresses.
+struct Python {
+    uint64 (*call)(uint64);                  // PyObject_CallNoArgs
+    uint64 (*give)(uint64, ...);             // PyObject_CallFunctionObjArgs, whose last is 0
+    int (*set_item)(uint64, uint64, uint64);         // PyObject_SetItem
+    uint64 (*tuple)(long long);              // PyTuple_New
+    int (*put)(uint64, long long, uint64);   // PyTuple_SetItem, which takes the reference over
+    uint64 (*tuple_item)(uint64, long long); // PyTuple_GetItem, and so on, which lend their reference
+    long long (*tuple_size)(uint64);
+    uint64 (*list_item)(uint64, long long);
+    long long (*list_size)(uint64);
+    int (*dict_next)(uint64, long long*, uint64*, uint64*);
+    long long (*dict_size)(uint64);
+    uint64 (*dict_item)(uint64, uint64);     // PyDict_GetItemWithError
+    uint64 (*attributes)(uint64, void*);     // PyObject_GenericGetDict
+    uint64 (*in_cell)(uint64);               // PyCell_Get
+    void (*hold)(uint64);                    // Py_IncRef
+    void (*drop)(uint64);                    // Py_DecRef
+    double (*real)(uint64);                  // PyFloat_AsDouble
+    long long (*integer)(uint64, int*);      // PyLong_AsLongLongAndOverflow
+    uint64 (*error)();                       // PyErr_Occurred
+    void (*forget_error)();                  // PyErr_Clear
+    uint64 (*no_memory)();                   // PyErr_NoMemory
+    uint64 (*empty)(int, const long long*, uint64, int);  // PyArray_Empty, which takes a dtype over
+    uint64 (*scalar)(const void*, uint64, uint64);        // PyArray_Scalar
+    uint64 not_ours, yes, no;                // NotImplemented, True and False
+    long long type, fields;  // where an object has its type, and an array what NumPy's header says
+};
+
+namespace {
+
+Python python;
+
+// PyArrayObject_fields and the first fields of PyArray_Descr, of NumPy's ndarraytypes.h.
+struct Descr { uint64 type; char kind, letter, order, flags; int number; };
+struct Array { char* data; int dims; const long long *extents, *strides; uint64 owner, descr; int flags; };
+enum { ALIGNED = 0x100, WRITEABLE = 0x400 };
+
+uint64 type_of(uint64 object) { return *(const uint64*)(object + python.type); }
+const Array& array_of(uint64 object) { return *(const Array*)(object + python.fields); }
+// Objects of Python begin alike, so a dtype has its fields where an array has them.
+const Descr& descr_of(const Array& array) { return *(const Descr*)(array.descr + python.fields); }
+
+// A value, in front of those that it holds.  Leaves but for None: what is not looked at, that very object, an
+// array, numbers.
+enum Kind { NOTHING, ANY, SAME, ARRAY, REAL, INTEGER, TUPLE, LIST, DICT, OBJECT };
+struct Node {
+    int kind, count;         // dimensions of an array, or how many values it holds
+    uint64 like;             // its type, or that object
+    const long long* lies;   // extents and strides of an array
+    const uint64* keys;      // of a dict, or the names of an object's attributes
+    int word, number, order, aligned;  // an array: where it stands among the words, its dtype, a flag
+    int is_exact, is_told;   // a number must be the same; a container is told of
+    uint64 value;            // that number; the type of dicts
+};
+// Where a value that is no argument lies: it is that object, or in a dict by its name, or in a cell.
+enum Where { HERE, IN_DICT, IN_CELL };
+struct Root { int where, unused; uint64 object, name; };
+enum { MOST_WORDS = 256, MOST_CONTAINERS = 64 };
+
+// What was taken apart: words for the kernels, leaves, and what is held until they are done.
+struct Taken {
+    uint64 words[MOST_WORDS], leaves[MOST_WORDS], held[MOST_WORDS], containers[MOST_CONTAINERS];
+    int leaf_count, held_count, container_count;
+    const Node* next;
+
+    void keep(uint64 object) {
+        python.hold(object);
+        held[held_count++] = object;
+    }
+    void let_go() {
+        while (held_count) python.drop(held[--held_count]);
+    }
+    // A container that stands there twice is Python's.
+    bool tells_of(uint64 container) {
+        for (int i = 0; i < container_count; ++i)
+            if (containers[i] == container) return false;
+        containers[container_count++] = container;
+        return true;
+    }
+};
+
+bool lies_alike(const Node& node, const Array& array) {
+    const Descr& descr = descr_of(array);
+    if (array.dims != node.count || descr.number != node.number || descr.order != node.order) return false;
+    if (!(array.flags & ALIGNED) != !node.aligned) return false;
+    for (int d = 0; d < node.count; ++d)
+        if (array.extents[d] != node.lies[d] || array.strides[d] != node.lies[node.count + d]) return false;
+    return true;
+}
+
+bool is_that_number(const Node& node, uint64 object) {
+    int overflows = 0;
+    const double real = node.kind == REAL ? python.real(object) : 0;
+    const long long integer = node.kind == INTEGER ? python.integer(object, &overflows) : 0;
+    return !overflows && (node.kind == REAL ? *(const uint64*)&real : (uint64)integer) == node.value;
+}
+
+bool takes_leaf(Taken& taken, const Node& node, uint64 object, bool is_lent) {
+    if (node.kind == ARRAY) {
+        if (!lies_alike(node, array_of(object))) return false;
+        taken.words[node.word] = object;
+        if (is_lent) taken.keep(object);
+    }
+    taken.leaves[taken.leaf_count++] = object;
+    return !node.is_exact || is_that_number(node, object);
+}
+
+bool takes(Taken& taken, uint64 object, bool is_lent);
+
+bool takes_values(Taken& taken, const Node& node, uint64 dict) {
+    if (python.dict_size(dict) != node.count) return false;
+    long long at = 0;
+    uint64 key, value;
+    for (int i = 0; i < node.count; ++i)
+        if (!python.dict_next(dict, &at, &key, &value) || key != node.keys[i] || !takes(taken, value, true)) return false;
+    return true;
+}
+
+bool takes_items(Taken& taken, const Node& node, uint64 object) {
+    if (node.kind == DICT) return takes_values(taken, node, object);
+    if (node.kind == OBJECT) {
+        const uint64 dict = python.attributes(object, 0);
+        if (!dict) return python.forget_error(), false;
+        const bool took = type_of(dict) == node.value && takes_values(taken, node, dict);
+        python.drop(dict);
+        return took;
+    }
+    const bool is_tuple = node.kind == TUPLE;
+    if ((is_tuple ? python.tuple_size : python.list_size)(object) != node.count) return false;
+    for (int i = 0; i < node.count; ++i)
+        if (!takes(taken, (is_tuple ? python.tuple_item : python.list_item)(object, i), true)) return false;
+    return true;
+}
+
+// Whether a value is as it was.  One that is lent is held until kernels are done: another thread may take it
+// from where it lies.
+bool takes(Taken& taken, uint64 object, bool is_lent) {
+    const Node& node = *taken.next++;
+    if (node.kind != ANY && (node.kind <= SAME ? object : type_of(object)) != node.like) return false;
+    if (node.kind == NOTHING) return true;
+    if (node.kind < TUPLE) return takes_leaf(taken, node, object, is_lent);
+    return takes_items(taken, node, object) && (!node.is_told || taken.tells_of(object));
+}
+
+// What lies somewhere now, held; 0 where nothing does.
+uint64 found_at(Taken& taken, const Root& root) {
+    if (root.where == HERE) return root.object;
+    const uint64 found = root.where == IN_DICT ? python.dict_item(root.object, root.name) : python.in_cell(root.object);
+    if (found) taken.keep(found);
+    if (found && root.where == IN_CELL) python.drop(found);  // it was held already
+    return found;
+}
+
+}  // namespace
