@@ -107,6 +107,9 @@ class Apart:
         self._add(found.leaves, found.tree, found.static)
 
     def _read(self, place: Place, value: Any) -> Read:
+        if place.is_given and is_object(value):
+            found, tree = self._flat(place.label, value)
+            return Read(place, value, found, [False] * len(found), tree)
         if type(value) in LEAVES and not place.watched:
             static = [type(value) is not np.ndarray]
             return Read(place, value, [(place.label, value)], static, None)

@@ -10,6 +10,9 @@ from typing import Any
 
 from opweave.compiler.captures.containers import is_object
 
+# The variable that holds the object of a bound method, in ``_calling`` and ``_with_object``.
+OBJECT = "self"
+
 
 def unbound(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A plain function for a callable that holds something; any other value as it is.

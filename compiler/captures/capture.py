@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.binding import OBJECT
 from opweave.compiler.captures.bytecode import READS, _reads, loads_constant, names_in, steps
 from opweave.compiler.captures.containers import is_class_of_objects, remembered
 from opweave.compiler.captures.owners import (
@@ -216,7 +217,7 @@ def chains(fn: Function) -> Iterator[tuple[Place, ...]]:
 
     A function may stand in the place of a module.
     """
-    yield from ((Place.of(name, cell),) for name, cell in _cells(fn).items())
+    yield from ((_of_cell(fn, name, cell),) for name, cell in _cells(fn).items())
     for place, attributes in reads_of(fn):
         found = [place]
         for name in attributes:
@@ -234,7 +235,12 @@ def reads_of(fn: Function) -> Iterator[tuple[Place, Sequence[str]]]:
     cells = _cells(fn)
     for is_global, name, *attributes in _reads(fn.__code__):
         if is_global or name in cells:  # else a variable of the function's own
-            yield Place.of(name, fn.__globals__ if is_global else cells[name]), attributes
+            found = None if is_global else _of_cell(fn, name, cells[name])
+            yield found or Place.of(name, fn.__globals__), attributes
+
+
+def _of_cell(fn: Function, name: str, cell: types.CellType) -> Place:
+    return Place.of(name, cell, is_given=name == OBJECT and "__opweave_given__" in vars(fn))
 
 
 def _cells(fn: Function) -> dict[str, types.CellType]:

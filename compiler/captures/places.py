@@ -30,16 +30,18 @@ class Place:
             defaults are meant.
         watched: the traced function sees what is there itself, no copy: arrays there are known by
             their identity.
+        is_given: it holds the object of a bound method, which is an argument but for its name.
     """
 
     name: str
     number: int
     scope: Any = field(compare=False, repr=False)
     watched: bool = False
+    is_given: bool = field(default=False, compare=False)
 
     @classmethod
-    def of(cls, name: str, scope: Any, watched: bool = False) -> Place:
-        return cls(name, id(scope), scope, watched)
+    def of(cls, name: str, scope: Any, watched: bool = False, is_given: bool = False) -> Place:
+        return cls(name, id(scope), scope, watched, is_given)
 
     @property
     def label(self) -> str:

@@ -67,8 +67,8 @@ def containers_in(values: Mapping[Any, Any]) -> int:
     """How many containers the arguments are made of; what is read from outside comes behind."""
     seen: dict[int, Any] = {}
     for name, value in values.items():
-        if isinstance(name, str):
-            flatten(value, name, seen=seen)
+        if isinstance(name, str) or name.is_given:
+            flatten(value, name if isinstance(name, str) else name.label, seen=seen)
     return len(seen)
 
 
