@@ -80,6 +80,15 @@ class Calls:
             return None  # an unhashable static: reported by the guard
         return _serving(known, call.values) if known else None
 
+    def by_c(self, args: Args, kwargs: Kwargs, out: Any = None) -> Any:
+        """What a call returns that C knows; ``NotImplemented`` for all others."""
+        kept = (signature := self.signature).latest
+        if kept is None or (warm := kept.warm) is None:
+            return NotImplemented
+        if kwargs or len(args) != signature.count:
+            args = signature.in_order(args, kwargs)
+        return warm.call(*args) if out is None else warm.into(out, *args)
+
     def quickly(self, args: Args, kwargs: Kwargs = NONE, left: Plain | None = None) -> Found:
         """The same, and the leaves of the call, for NumPy arrays, numbers and texts on the host.
 

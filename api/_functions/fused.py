@@ -114,12 +114,9 @@ class Fused(LikeGiven):
         why: Unwritten | None = None
         try:
             if config.quick and (out is UNGIVEN or not self.signature.has_out):
-                signature = self.signature
-                if out is UNGIVEN and (kept := signature.latest) and (warm := kept.warm):
-                    is_given = not kwargs and len(args) == signature.count
-                    found = warm.call(*(args if is_given else signature.in_order(args, kwargs)))
-                    if found is not NotImplemented:
-                        return found
+                found = self._calls.by_c(args, kwargs, None if out is UNGIVEN else out)
+                if found is not NotImplemented:
+                    return found
                 known = self._calls.quickly(args, kwargs)
                 if known is not None:
                     ready, values = known

@@ -6,7 +6,7 @@ it was, takes the way through ``Calls``, which gives the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -24,8 +24,8 @@ from opweave.runtime.calls.writes import store
 from opweave.runtime.host.copies import FROM_BYTES
 from opweave.runtime.host.native import NativeSteps
 from opweave.runtime.host.starts import MOST_KEPT, NativeStart
-from opweave.runtime.host.warm import Make, Warm, is_known, is_plain, warm_call
-from opweave.runtime.host.warm_arguments import INTEGERS
+from opweave.runtime.host.warm import Make, Warm, WarmCall, is_known, is_plain, warm_call
+from opweave.runtime.host.warm_arguments import INTEGERS, Lies
 from opweave.runtime.host.warm_layout import AS_IT_IS, FORMS, MOST_NUMBERS, SCALAR, TRUTH
 
 # A call that comes so often is C's from then on.
@@ -53,9 +53,11 @@ class WarmCalls:
 
     Attributes:
         call: runs them; ``NotImplemented`` says that it does not know one.
+        into: the same, behind an array for the result.
     """
 
-    call: Callable[..., Any] = staticmethod(_knows_none)
+    call: WarmCall = staticmethod(_knows_none)
+    into: WarmCall = staticmethod(_knows_none)
 
     def __init__(self, kept: Kept, args: int):
         """``args``: how many arguments there are."""
@@ -73,7 +75,7 @@ class WarmCalls:
         if count == OFTEN and (found := self._warm(ready, values)) is not None:
             newest = [*self._known.items()][: MOST - 1]
             self._known = {key: found, **dict(newest)}
-            self.call = warm_call(self._kept.joined(), tuple(self._known.values()))
+            self.call, self.into = warm_call(self._kept.joined(), tuple(self._known.values()))
 
     def _warm(self, ready: Ready, values: Sequence[Any]) -> Warm | None:
         """A prepared call as C takes it; None where Python runs it."""
@@ -124,6 +126,7 @@ def warm_of(ready: Ready, values: Sequence[Any], nodes: Nodes) -> Warm | None:
         finish=None if is_c else partial(_finished, ready),
         is_tuple=isinstance(ready.structure, Tree),
         constant=_constant(ready.structure) if is_c else None,
+        target=_target(ready, shown or ()) if is_c else None,
         arena_bytes=plan.memory.nbytes,
         owner=ready,
     )
@@ -231,6 +234,18 @@ def _makes(
     for n in kept[:MOST_NUMBERS]:
         makes[n] = numbers[n]
     return tuple(makes)
+
+
+def _target(ready: Ready, shown: Sequence[Result]) -> tuple[Lies, int] | None:
+    """What ``out=`` must be like to be written straight, and the result that it is given for."""
+    prepared = ready.prepared
+    if ready.structure is not None or prepared.writes is not None or prepared.added:
+        return None
+    made = shown[0][0] - prepared.plan.inputs
+    if shown[0][1] != AS_IT_IS or not 0 <= made < len(prepared.plan.makes):
+        return None
+    shape, dtype = prepared.fitting[prepared.outputs[0]]
+    return Lies.of(np.empty(shape, dtype)), made
 
 
 def _has_numbers(ready: Ready) -> bool:

@@ -234,10 +234,11 @@ class OpcodeKernel(Shown, by="_programs.pieces:op_codes"):
         """Run the kernel; with names and numbers alone, ``bind`` it."""
         try:
             if config.quick and "out" not in kwargs and len(args) <= len(self.arguments):
-                known = self._calls.quickly(args, kwargs)
-                if known is not None:
-                    ready, values = known
-                    return ready(values)
+                found = self._calls.by_c(args, kwargs)
+                if found is not NotImplemented:
+                    return found
+                if (known := self._calls.quickly(args, kwargs)) is not None:
+                    return known[0](known[1])
             return self._slowly(args, kwargs)
         except Exception as error:
             fold(error)

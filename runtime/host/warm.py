@@ -71,6 +71,8 @@ class Warm:
             returned; None where C does.
         is_tuple: a tuple of them is returned.
         constant: a tuple of what is always returned; None where it is another thing.
+        target: what an array for the only result must be like, and which of those that are made
+            it is given for; None where none can be.
         arena_bytes: of temporaries.
         owner: of the kernels, which live as long as it does.
     """
@@ -90,6 +92,7 @@ class Warm:
     finish: Callable[..., Any] | None
     is_tuple: bool
     constant: tuple[Any] | None
+    target: tuple[Lies, int] | None
     arena_bytes: int
     owner: Any
 
@@ -100,18 +103,22 @@ class Warm:
         return arrays + 2 + len(self.numbers)
 
 
-def warm_call(holds: Callable[[], bool], known: Sequence[Warm]) -> Callable[..., Any]:
-    """A builtin function that runs calls, of which the first that fits is taken.
+# Functions that run calls, without and with an array for the result in front of the arguments.
+WarmCall = Callable[..., Any]
 
-    It returns ``NotImplemented`` for any other call, also where ``holds`` is not true.
+
+def warm_call(holds: Callable[[], bool], known: Sequence[Warm]) -> tuple[WarmCall, WarmCall]:
+    """Builtin functions that run calls, of which the first that fits is taken.
+
+    They return ``NotImplemented`` for any other call, also where ``holds`` is not true.
     """
     made = [row for row in map(_known, known) if row is not None]
     addresses = (c_void_p * len(made))(*(ctypes.addressof(each) for each, _ in made))
     table = CTable(id(holds), ctypes.addressof(addresses), len(made))
     table.alive = holds, addresses, made
-    method, new = _builtin()
-    found: Callable[..., Any] = new(ctypes.addressof(method), table, None)
-    return found
+    methods, new = _builtins()
+    call, into = (new(ctypes.addressof(method), table, None) for method in methods)
+    return call, into
 
 
 def _known(warm: Warm) -> tuple[CKnown, Any] | None:
@@ -123,7 +130,10 @@ def _known(warm: Warm) -> tuple[CKnown, Any] | None:
     if max(warm.words, held) > MOST_WORDS or nodes.told > MOST_CONTAINERS:
         return None
     makes = [*map(_made, warm.makes)]
-    rows = _table_rows(warm, nodes, [row for row, _ in makes])
+    target = Nodes([0])
+    if warm.target is not None:
+        target.add(warm.target[0])
+    rows = _table_rows(warm, nodes, target, [row for row, _ in makes])
     known = CKnown(
         plan=warm.plan,
         begin=0 if warm.begin is None else id(warm.begin),
@@ -132,17 +142,21 @@ def _known(warm: Warm) -> tuple[CKnown, Any] | None:
         args=len(warm.arguments), outside_count=len(warm.outside), word_count=warm.words,
         number_count=len(warm.numbers), inputs=len(warm.arrays) + len(warm.constants),
         made=len(makes), written_count=len(warm.written), store_count=len(warm.stores),
+        target_made=-1 if warm.target is None else warm.target[1],
         result_count=len(warm.results), scalar_count=len(warm.scalars),
         arena_bytes=warm.arena_bytes, is_tuple=warm.is_tuple,
         **{name: ctypes.addressof(row) for name, row in rows.items()},
     )  # fmt: skip
-    return known, (warm, rows, nodes, makes)
+    if warm.target is None:
+        known.target = None
+    return known, (warm, rows, nodes, target, makes)
 
 
-def _table_rows(warm: Warm, nodes: Nodes, makes: Sequence[Any]) -> dict[str, Any]:
+def _table_rows(warm: Warm, nodes: Nodes, target: Nodes, makes: Sequence[Any]) -> dict[str, Any]:
     """What the pointers of a call point to."""
     words = [0] * warm.words
     words[len(warm.arrays) : len(warm.arrays) + len(warm.constants)] = map(id, warm.constants)
+    constants = (Lies.of(array).span for array in warm.constants)
     first = warm.words - len(warm.numbers)
     numbers = [(leaf, first + n, form, real) for n, (leaf, form, real) in enumerate(warm.numbers)]
     return {
@@ -151,7 +165,8 @@ def _table_rows(warm: Warm, nodes: Nodes, makes: Sequence[Any]) -> dict[str, Any
         "words": _rows(c_size_t, words),
         "numbers": _rows(CNumber, numbers),
         "makes": _rows(CMade, makes),
-        "spans": _rows(CSpan, [*nodes.spans, *(Lies.of(array).span for array in warm.constants)]),
+        "target": _rows(CNode, target.rows),
+        "spans": _rows(CSpan, [*nodes.spans, *constants, *target.spans]),
         "written": _rows(c_int, warm.written),
         "scalars": _rows(c_int, warm.scalars),
         "stores": _rows(CStore, [(to, origin, id(key)) for to, origin, key in warm.stores]),
@@ -183,8 +198,8 @@ def _rows(kind: Any, values: Sequence[Any]) -> Any:
 
 
 @Once
-def _builtin() -> tuple[CMethod, Any]:
-    """What a builtin function is made of, and by."""
+def _builtins() -> tuple[list[CMethod], Any]:
+    """What builtin functions are made of, and by."""
     library, python = runtime_library(), ctypes.pythonapi
     addresses = [ctypes.cast(getattr(python, name), c_void_p).value for name in FUNCTIONS]
     library.ow_warm.argtypes, library.ow_warm.restype = [c_void_p], None
@@ -192,10 +207,10 @@ def _builtin() -> tuple[CMethod, Any]:
     addresses += map(numpy_functions.numpy_function, of_numpy)
     functions = CPython(*addresses, *map(id, OBJECTS), object.__basicsize__ - 8, held_at())
     library.ow_warm(ctypes.addressof(functions))
-    call = ctypes.cast(library.ow_warm_call, c_void_p).value
-    method = CMethod(b"warm", call, FASTCALL, None)
+    found = (ctypes.cast(f, c_void_p).value for f in (library.ow_warm_call, library.ow_warm_into))
+    methods = [CMethod(b"warm", address, FASTCALL, None) for address in found]
     new = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, ctypes.py_object, c_void_p)
-    return method, new(("PyCFunction_NewEx", python))
+    return methods, new(("PyCFunction_NewEx", python))
 
 
 @Once

@@ -106,7 +106,7 @@ class CKnown(ctypes.Structure):
             (name, c_void_p)
             for name in (
                 "plan", "nodes", "outside", "words", "numbers", "makes", "spans",
-                "written", "stores", "results", "scalars", "begin", "finish", "constant",
+                "written", "stores", "results", "scalars", "target", "begin", "finish", "constant",
             )
         ),
         *(
@@ -114,7 +114,7 @@ class CKnown(ctypes.Structure):
             for name in (
                 "args", "outside_count", "word_count", "number_count", "inputs", "made",
                 "written_count", "store_count", "result_count", "scalar_count",
-                "arena_bytes", "is_tuple",
+                "arena_bytes", "is_tuple", "target_made",
             )
         ),
     )  # fmt: skip

@@ -27,11 +27,12 @@ struct Known {
     const Store* stores;
     const Result* results;
     const int* scalars;     // leaves that are numbers
+    const Node* target;     // what out= must be like, which is given for the only result; or 0
     uint64 begin;           // what computes results that follow from numbers alone; 0 where there are none
     uint64 finish;          // what makes of all arrays what is returned; 0 where C does
     uint64 constant;        // what is always returned; 0 where it is an array or more
     long long args, outside_count, word_count, number_count, inputs, made, written_count, store_count;
-    long long result_count, scalar_count, arena_bytes, is_tuple;
+    long long result_count, scalar_count, arena_bytes, is_tuple, target_made;
 };
 struct Table { uint64 holds; const Known* const* known; long long count; };
 
@@ -89,19 +90,28 @@ bool numbers_pack(const Known& known, Taken& taken) {
     return true;
 }
 
-// Whether kernels may write to arguments: they are not read-only, and lie apart from all others.
-bool may_write(const Known& known, const uint64* words) {
-    for (long long i = 0; i < known.written_count; ++i) {
-        const int mine = known.written[i];
-        const Array& to = array_of(words[mine]);
-        if (!(to.flags & WRITEABLE)) return false;
-        for (int other = 0; other < known.inputs; ++other) {
-            const char* from = array_of(words[other]).data;
-            const Span &a = known.spans[mine], &b = known.spans[other];
-            if (other != mine && to.data + a.low < from + b.high && from + b.low < to.data + a.high) return false;
-        }
+// Whether kernels may write to an array: it is not read-only, and lies apart from the arguments, of which it
+// may be one itself.
+bool lies_apart(const Known& known, const uint64* words, const Array& to, const Span& span, int mine) {
+    if (!(to.flags & WRITEABLE)) return false;
+    for (int other = 0; other < known.inputs; ++other) {
+        const char* from = array_of(words[other]).data;
+        const Span& b = known.spans[other];
+        if (other != mine && to.data + span.low < from + b.high && from + b.low < to.data + span.high) return false;
     }
     return true;
+}
+
+// The same of all that they write to.
+bool may_write(const Known& known, const uint64* words, uint64 target) {
+    for (long long i = 0; i < known.written_count; ++i) {
+        const int mine = known.written[i];
+        if (!lies_apart(known, words, array_of(words[mine]), known.spans[mine], mine)) return false;
+    }
+    if (!target) return true;
+    if (!known.target || type_of(target) != known.target->like) return false;
+    const Array& to = array_of(target);
+    return lies_alike(*known.target, to) && lies_apart(known, words, to, known.spans[known.inputs], -1);
 }
 
 void drop_made(const Known& known, const uint64* words, long long count) {
@@ -120,9 +130,11 @@ uint64 made(const Made& result, const uint64* words, Place*& places) {
     return (uint64)places++->object.bytes;
 }
 
-bool make_results(const Known& known, uint64* words, Place* places) {
+bool make_results(const Known& known, uint64* words, Place* places, uint64 target) {
     for (long long i = 0; i < known.made; ++i) {
-        const uint64 found = made(known.makes[i], words, places);
+        const bool is_given = target && i == known.target_made;
+        if (is_given) python.hold(target);  // as one that is made is held
+        const uint64 found = is_given ? target : made(known.makes[i], words, places);
         if (!found) return drop_made(known, words, i), false;
         words[known.inputs + i] = found;
     }
@@ -205,7 +217,7 @@ uint64 run_known(const Known& known, Taken& taken, uint64 begun) {
 }
 
 // Results are made, and kernels run, if what a function reads from outside is as it was.
-uint64 call_known(const Known& known, uint64 holds, Taken& taken) {
+uint64 call_known(const Known& known, uint64 holds, Taken& taken, uint64 target) {
     const uint64 answer = python.call(holds);
     if (!answer) return 0;
     python.drop(answer);
@@ -213,11 +225,27 @@ uint64 call_known(const Known& known, uint64 holds, Taken& taken) {
     const uint64 begun = known.begin ? begun_with(known, taken) : 0;
     if (known.begin && !begun) return python.forget_error(), left_to_python();
     Place places[MOST_NUMBERS];
-    const bool made = make_results(known, taken.words, places);
+    const bool made = make_results(known, taken.words, places, target);
     const uint64 found = made ? run_known(known, taken, begun) : 0;
     if (made) drop_made(known, taken.words, known.made);
     if (begun) python.drop(begun);
     return found;
+}
+
+uint64 call_first(uint64 holder, const uint64* args, long long count, uint64 target) {
+    const Table& table = **(const Table* const*)(holder + python.fields);
+    Taken taken;
+    for (long long i = 0; i < table.count; ++i) {
+        const Known& known = *table.known[i];
+        const bool is_known = count == known.args && takes_all(known, args, taken);
+        if (is_known && numbers_pack(known, taken) && may_write(known, taken.words, target)) {
+            const uint64 found = call_known(known, table.holds, taken, target);
+            taken.let_go();
+            return found;
+        }
+        if (count == known.args) taken.let_go();
+    }
+    return left_to_python();
 }
 
 }  // namespace
@@ -227,17 +255,10 @@ extern "C" void ow_warm(const Python* functions) { python = *functions; }
 // What a builtin function of Python runs that holds a table: a structure of ctypes, which has its address
 // where an array has that of its data.
 extern "C" uint64 ow_warm_call(uint64 holder, const uint64* args, long long count) {
-    const Table& table = **(const Table* const*)(holder + python.fields);
-    Taken taken;
-    for (long long i = 0; i < table.count; ++i) {
-        const Known& known = *table.known[i];
-        const bool is_known = count == known.args && takes_all(known, args, taken);
-        if (is_known && numbers_pack(known, taken) && may_write(known, taken.words)) {
-            const uint64 found = call_known(known, table.holds, taken);
-            taken.let_go();
-            return found;
-        }
-        if (count == known.args) taken.let_go();
-    }
-    return left_to_python();
+    return call_first(holder, args, count, 0);
+}
+
+// The same, behind an array for the result.
+extern "C" uint64 ow_warm_into(uint64 holder, const uint64* args, long long count) {
+    return call_first(holder, args + 1, count - 1, args[0]);
 }

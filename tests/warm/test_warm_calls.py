@@ -290,6 +290,66 @@ def test_an_array_outside_that_is_reshaped_is_seen():
     np.testing.assert_array_equal(fused(D), D + scope["w"])
 
 
+TARGETS = {
+    "a map": (lambda x: np.maximum(x * 2 + 1, 0), (X,), np.empty((4, 15), np.float32)),
+    "rows": (lambda x: x.sum(1), (X,), np.empty(4, np.float32)),
+    "a scan of two kernels": (lambda x: np.cumsum(x.sum(0)), (X,), np.empty(15, np.float32)),
+    "a number": (lambda x, a: x * a, (D, 2.5), np.empty(12)),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_c_writes_to_an_array_that_is_given(name):
+    function, args, out = TARGETS[name]
+    fused, _ = warmed(function, args)
+    before = sys.getrefcount(out)
+    assert fused.signature.latest.warm.into(out, *args) is out
+    np.testing.assert_array_equal(out, function(*args))
+    out[...] = 0
+    assert fused(*args, out=out) is out
+    np.testing.assert_array_equal(out, function(*args))
+    assert sys.getrefcount(out) == before
+
+
+ROWS = np.zeros((5, 12))
+OTHER_TARGETS = {
+    "another shape": np.empty(13),
+    "another type": np.empty(12, np.float32),
+    "strides": np.empty((12, 2))[:, 0],
+    "read-only": READ_ONLY,
+    "a class of a user's": np.empty(12).view(Own),
+    "the argument": D,
+    "a part of it": TWELVE[1:],
+    "a tuple": (np.empty(12),),
+    "a list": [0.0] * 12,
+}
+
+
+@pytest.mark.parametrize("name", OTHER_TARGETS)
+def test_c_leaves_other_targets_to_python(name):
+    x = TWELVE[:-1] if name == "a part of it" else D
+    fused, call = warmed(lambda x: x * 2 + 1, (x,))
+    before = copied(x)
+    assert call(x) is not NotImplemented
+    assert fused.signature.latest.warm.into(OTHER_TARGETS[name], x) is NotImplemented
+    np.testing.assert_array_equal(x, before)
+
+
+NO_TARGET = {
+    "two results": lambda x: (x + 1, x * 2),
+    "in place": scaled,
+    "a number": lambda x: x.sum(),
+    "the argument": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("name", NO_TARGET)
+def test_c_knows_a_target_for_one_new_array_alone(name):
+    fused, _ = warmed(NO_TARGET[name], (D.copy(),))
+    warm = fused.signature.latest.warm
+    assert warm.into(np.empty(12), D.copy()) is NotImplemented
+
+
 def test_methods_of_an_object_that_changes():
     class Steps(Counting):
         def step(self, a):
