@@ -95,7 +95,6 @@ class Calls:
         Every other call takes ``find``.  What is ``left`` to NumPy gets the arguments as given.
         """
         kept = (signature := self.signature).kept
-        signature.latest = kept
         if kept is None or signature.is_variadic or not (kept.holds or kept.ask)():
             return None
         values = signature.in_order(args, kwargs)
@@ -123,7 +122,7 @@ class Calls:
             return None if others else self._by_numpy(key, values, (args, kwargs), left)
         if others:
             return giving_back(ready, others, signature, values)
-        return counted(signature, ready, values)
+        return counted(signature, kept, ready, values)
 
     def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
         """Leave all calls like this one to NumPy, if they are found quickly.

@@ -15,7 +15,7 @@ import numpy as np
 from opweave._functions.arguments import Signature
 from opweave._functions.kept import Kept
 from opweave._functions.ready import Ready
-from opweave._functions.warm_arguments import Nodes, NotForC
+from opweave._functions.warm_arguments import CallNodes, NotForC
 from opweave.compiler.captures.structure import NOTHING, Constant, Leaf, Structure, Tree
 from opweave.compiler.ir.values import Scalar
 from opweave.runtime.calls.results import BOXED, Returned
@@ -80,14 +80,16 @@ class WarmCalls:
     def _warm(self, ready: Ready, values: Sequence[Any]) -> Warm | None:
         """A prepared call as C takes it; None where Python runs it."""
         try:
-            return warm_of(ready, values, Nodes(self._kept, values, self._args, ready.asks))
+            return warm_of(ready, values, CallNodes(self._kept, values, self._args, ready.asks))
         except NotForC:
             return None
 
 
-def counted(signature: Signature, ready: Ready, values: list[Any]) -> tuple[Ready, list[Any]]:
-    """A call that Python has found, counted."""
-    kept = signature.latest
+def counted(
+    signature: Signature, kept: Kept | None, ready: Ready, values: list[Any]
+) -> tuple[Ready, list[Any]]:
+    """A call that Python has found, counted; ``kept`` is what there is of its structure."""
+    signature.latest = kept
     if kept is not None and signature.count >= 0:
         if kept.warm is None:
             kept.warm = WarmCalls(kept, signature.count)
@@ -95,7 +97,7 @@ def counted(signature: Signature, ready: Ready, values: list[Any]) -> tuple[Read
     return ready, values
 
 
-def warm_of(ready: Ready, values: Sequence[Any], nodes: Nodes) -> Warm | None:
+def warm_of(ready: Ready, values: Sequence[Any], nodes: CallNodes) -> Warm | None:
     """A prepared call as C takes it; None where Python runs it.
 
     Args:

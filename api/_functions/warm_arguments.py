@@ -15,12 +15,12 @@ from opweave.compiler.captures.structure import NOTHING, Structure, Tree, has_id
 from opweave.runtime.host.warm_arguments import (
     CONTAINERS,
     Anything,
+    FoundAt,
+    GivenNumber,
     Holds,
     Lies,
     Node,
     Nothing,
-    Number,
-    Outside,
     Same,
     is_numbers_bits,
 )
@@ -35,7 +35,7 @@ class NotForC(Exception):
     """Python runs such calls."""
 
 
-class Nodes:
+class CallNodes:
     """What the values of a call are like."""
 
     def __init__(self, kept: Kept, values: Sequence[Any], args: int, asks: bool):
@@ -51,12 +51,12 @@ class Nodes:
         """
         return tuple(self._node(tree) for tree in self.kept.layout.trees[: self.args])
 
-    def outside(self) -> tuple[tuple[Outside, Node], ...]:
+    def outside(self) -> tuple[tuple[FoundAt, Node], ...]:
         """Of what is read from outside, likewise."""
         trees = self.kept.layout.trees[self.args :]
         return tuple(map(self._read, self.kept.reads, trees))
 
-    def _read(self, read: Read, tree: Structure | None) -> tuple[Outside, Node]:
+    def _read(self, read: Read, tree: Structure | None) -> tuple[FoundAt, Node]:
         place = read.place
         if place.watched:
             raise NotForC
@@ -65,11 +65,11 @@ class Nodes:
             node = Anything() if tree is None and not is_array else self._node(tree)
             if isinstance(node, Anything):
                 next(self._leaves)
-            return Outside(HERE, read.value), node
+            return FoundAt(HERE, read.value), node
         if type(place.scope) is dict:
-            return Outside(IN_DICT, place.scope, place.name), self._node(tree)
+            return FoundAt(IN_DICT, place.scope, place.name), self._node(tree)
         if isinstance(place.scope, CellType):
-            return Outside(IN_CELL, place.scope), self._node(tree)
+            return FoundAt(IN_CELL, place.scope), self._node(tree)
         raise NotForC
 
     def _node(self, tree: Structure | None) -> Node:
@@ -91,7 +91,7 @@ class Nodes:
             return Same(value)
         if kind not in NUMBERS:
             raise NotForC
-        node = Number(kind, value if self._asks else None)
+        node = GivenNumber(kind, value if self._asks else None)
         if self._asks and not is_numbers_bits(node):
             raise NotForC
         return node

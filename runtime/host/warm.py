@@ -18,7 +18,7 @@ import numpy as np
 from opweave.runtime.calls.arrays import held_at
 from opweave.runtime.host import numpy_functions
 from opweave.runtime.host.launcher import runtime_library
-from opweave.runtime.host.warm_arguments import Lies, Node, Nodes, Outside
+from opweave.runtime.host.warm_arguments import FoundAt, Lies, Node, NodeRows
 from opweave.runtime.host.warm_layout import (
     ARGUMENT,
     CALLED,
@@ -79,7 +79,7 @@ class Warm:
 
     plan: int
     arguments: tuple[Node, ...]
-    outside: tuple[tuple[Outside, Node], ...]
+    outside: tuple[tuple[FoundAt, Node], ...]
     arrays: tuple[int, ...]
     constants: tuple[Any, ...]
     numbers: tuple[tuple[int, int, bool], ...]
@@ -123,14 +123,14 @@ def warm_call(holds: Callable[[], bool], known: Sequence[Warm]) -> tuple[WarmCal
 
 def _known(warm: Warm) -> tuple[CKnown, Any] | None:
     """A call as C takes it, and what must live as long; None for one that is too large."""
-    nodes = Nodes(warm.arrays)
+    nodes = NodeRows(warm.arrays)
     for node in (*warm.arguments, *(node for _, node in warm.outside)):
         nodes.add(node)
     held = nodes.leaves + len(warm.outside)
     if max(warm.words, held) > MOST_WORDS or nodes.told > MOST_CONTAINERS:
         return None
     makes = [*map(_made, warm.makes)]
-    target = Nodes([0])
+    target = NodeRows([0])
     if warm.target is not None:
         target.add(warm.target[0])
     rows = _table_rows(warm, nodes, target, [row for row, _ in makes])
@@ -152,7 +152,9 @@ def _known(warm: Warm) -> tuple[CKnown, Any] | None:
     return known, (warm, rows, nodes, target, makes)
 
 
-def _table_rows(warm: Warm, nodes: Nodes, target: Nodes, makes: Sequence[Any]) -> dict[str, Any]:
+def _table_rows(
+    warm: Warm, nodes: NodeRows, target: NodeRows, makes: Sequence[Any]
+) -> dict[str, Any]:
     """What the pointers of a call point to."""
     words = [0] * warm.words
     words[len(warm.arrays) : len(warm.arrays) + len(warm.constants)] = map(id, warm.constants)

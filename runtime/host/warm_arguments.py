@@ -55,7 +55,7 @@ class Lies(NamedTuple):
         return cls(array.shape, array.strides, dtype.num, ord(dtype.byteorder), aligned, span)
 
 
-class Number(NamedTuple):
+class GivenNumber(NamedTuple):
     """A number of a type; of that value, unless it is None."""
 
     type: type
@@ -97,10 +97,10 @@ class Holds(NamedTuple):
     is_told: bool
 
 
-Node = Lies | Number | Same | Anything | Nothing | Holds
+Node = Lies | GivenNumber | Same | Anything | Nothing | Holds
 
 
-class Outside(NamedTuple):
+class FoundAt(NamedTuple):
     """Where a value lies that is no argument.
 
     Attributes:
@@ -119,8 +119,8 @@ class Outside(NamedTuple):
 
 
 @dataclass
-class Nodes:
-    """Nodes as C takes them, each in front of those that it holds.
+class NodeRows:
+    """NodeRows as C takes them, each in front of those that it holds.
 
     Attributes:
         rows: the nodes.
@@ -162,7 +162,7 @@ class Nodes:
     def _leaf(self, node: Node) -> CNode:
         if isinstance(node, Lies):
             return self._array(node)
-        if isinstance(node, Number):
+        if isinstance(node, GivenNumber):
             kind = REAL if node.is_real else INTEGER
             is_exact = node.value is not None
             value = bits_of(node) if is_exact else 0
@@ -182,14 +182,14 @@ class Nodes:
         )  # fmt: skip
 
 
-def bits_of(node: Number) -> int:
+def bits_of(node: GivenNumber) -> int:
     """A number as C compares it."""
     form, convert = ("d", float) if node.is_real else ("q", int)
     bits: int = struct.unpack("Q", struct.pack(form, convert(node.value)))[0]
     return bits
 
 
-def is_numbers_bits(node: Number) -> bool:
+def is_numbers_bits(node: GivenNumber) -> bool:
     """Whether C can compare with it."""
     return node.is_real or -(2**63) <= node.value < 2**63
 

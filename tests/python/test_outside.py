@@ -437,10 +437,17 @@ def counts_outside():
     return function
 
 
+LAYER = Layer()
+
+
+def counts_in_a_layer(x):
+    return LAYER.counting(x)
+
+
 @pytest.mark.parametrize(("function", "piece", "options"), [
     (counts_itself, "assigns counts_itself.n", {"fullgraph": True}),
     (counts_outside(), "assigns the variable 'n' of an enclosing function", {"fullgraph": True}),
-    (Layer().counting, "changes self.bias", {"fullgraph": True}),
+    (counts_in_a_layer, "changes LAYER.bias", {"fullgraph": True}),
 ])  # fmt: skip
 def test_what_would_be_done_once_is_refused(function, piece, options):
     fused = ow.fuse(function, **options)
@@ -450,6 +457,36 @@ def test_what_would_be_done_once_is_refused(function, piece, options):
 
     assert not hasattr(counts_itself, "n")
     assert Layer.slope == 2
+
+
+class Called(Layer):
+    def __call__(self, x):
+        self.bias += 1
+        self.deep["k"] = self.bias * 2
+        return x * self.bias + self.weights
+
+
+BOUND = {
+    "a method": lambda layer: layer.counting,
+    "a method that writes": lambda layer: layer.adding,
+    "a method of a part": lambda layer: layer.decorated,
+    "an object": lambda layer: layer,
+    "a partial one": lambda layer: functools.partial(layer.counting),
+}
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_what_a_function_is_bound_to_is_an_argument(name):
+    """Its numbers change from call to call, by the function and by others."""
+    ours, plain = Called(), Called()
+    fused, function = ow.fuse(BOUND[name](ours)), BOUND[name](plain)
+    for n in range(20):
+        np.testing.assert_array_equal(fused(X), function(X))
+        ours.bias, plain.bias = ours.bias + n, plain.bias + n
+        assert (ours.bias, ours.deep) == (plain.bias, plain.deep)
+        np.testing.assert_array_equal(ours.weights, plain.weights)
+    if name != "a partial one":
+        assert len(fused.traces) <= 2
 
 
 def test_a_variable_that_functions_share_is_one():

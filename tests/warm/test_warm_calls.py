@@ -311,7 +311,6 @@ def test_c_writes_to_an_array_that_is_given(name):
     assert sys.getrefcount(out) == before
 
 
-ROWS = np.zeros((5, 12))
 OTHER_TARGETS = {
     "another shape": np.empty(13),
     "another type": np.empty(12, np.float32),
