@@ -14,8 +14,7 @@ from opweave._functions.arguments import Signature
 from opweave._functions.calls import NONE, Kwargs, packed_into
 from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
-from opweave._functions.like_given import LikeGiven
-from opweave._functions.named import described, reduced
+from opweave._functions.named import LikeGiven, described, reduced
 from opweave._functions.parts import BREAKS, Parts
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.ready import Ready

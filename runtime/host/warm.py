@@ -33,12 +33,22 @@ from opweave.runtime.host.warm_layout import (
     CMethod,
     CNode,
     CNumber,
+    COp,
+    CPut,
     CPython,
-    CResult,
     CRoot,
+    CShape,
     CSpan,
     CStore,
     CTable,
+)
+from opweave.runtime.host.warm_results import (
+    WarmLeft,
+    WarmShape,
+    WarmStep,
+    op_rows,
+    put_rows,
+    shape_rows,
 )
 from opweave.runtime.process.locks import Once
 
@@ -59,18 +69,15 @@ class Warm:
         outside: where the function reads other values, and what these are like.
         arrays: places of arrays among the leaves, in the order of the words.
         constants: arrays behind those.
-        numbers: (place among the leaves, form, whether it is real) of what kernels take.
+        numbers: (leaf, form, how it is read) of what kernels take.
+        expressions: of numbers that follow from others, which are leaves behind the others.
         makes: of each result.
         written: arrays that kernels write to, by their words.
         stores: (array, word, key): what arguments hold when kernels are done.
-        results: (word, form, dtype) of what is returned.
-        scalars: places of numbers among the leaves.
-        begin: computes of a tuple of these the results that follow from them; None where there are
-            no such results.
-        finish: makes of a tuple of arrays, one of containers, and of these results what is
-            returned; None where C does.
-        is_tuple: a tuple of them is returned.
-        constant: a tuple of what is always returned; None where it is another thing.
+        shape: what is returned; None where Python makes it.
+        left: what is left in containers.
+        finish: makes of a tuple of arrays, one of containers, and one of numbers by expressions
+            what is returned, if there is no shape.
         target: what an array for the only result must be like, and which of those that are made
             it is given for; None where none can be.
         arena_bytes: of temporaries.
@@ -82,16 +89,14 @@ class Warm:
     outside: tuple[tuple[FoundAt, Node], ...]
     arrays: tuple[int, ...]
     constants: tuple[Any, ...]
-    numbers: tuple[tuple[int, int, bool], ...]
+    numbers: tuple[tuple[int, int, int], ...]
+    expressions: tuple[tuple[WarmStep, ...], ...]
     makes: tuple[Make, ...]
     written: tuple[int, ...]
     stores: tuple[tuple[int, int, Any], ...]
-    results: tuple[tuple[int, int, np.dtype[Any]], ...]
-    scalars: tuple[int, ...]
-    begin: Callable[[Any], Any] | None
-    finish: Callable[..., Any] | None
-    is_tuple: bool
-    constant: tuple[Any] | None
+    shape: WarmShape | None
+    left: tuple[WarmLeft, ...]
+    finish: Callable[..., Any]
     target: tuple[Lies, int] | None
     arena_bytes: int
     owner: Any
@@ -123,56 +128,55 @@ def warm_call(holds: Callable[[], bool], known: Sequence[Warm]) -> tuple[WarmCal
 
 def _known(warm: Warm) -> tuple[CKnown, Any] | None:
     """A call as C takes it, and what must live as long; None for one that is too large."""
-    nodes = NodeRows(warm.arrays)
+    nodes, target = NodeRows(warm.arrays), NodeRows([0])
     for node in (*warm.arguments, *(node for _, node in warm.outside)):
         nodes.add(node)
-    held = nodes.leaves + len(warm.outside)
-    if max(warm.words, held) > MOST_WORDS or nodes.told > MOST_CONTAINERS:
-        return None
-    makes = [*map(_made, warm.makes)]
-    target = NodeRows([0])
     if warm.target is not None:
         target.add(warm.target[0])
-    rows = _table_rows(warm, nodes, target, [row for row, _ in makes])
+    leaves = nodes.leaves + len(warm.expressions)
+    if max(warm.words, leaves + len(warm.outside)) > MOST_WORDS or nodes.told > MOST_CONTAINERS:
+        return None
+    makes, alive = [*map(_made, warm.makes)], [warm, nodes, target]
+    rows = _table_rows(warm, nodes, target, [row for row, _ in makes], alive)
     known = CKnown(
-        plan=warm.plan,
-        begin=0 if warm.begin is None else id(warm.begin),
-        finish=0 if warm.finish is None else id(warm.finish),
-        constant=0 if warm.constant is None else id(warm.constant[0]),
+        plan=warm.plan, finish=0 if warm.shape is not None else id(warm.finish),
         args=len(warm.arguments), outside_count=len(warm.outside), word_count=warm.words,
         number_count=len(warm.numbers), inputs=len(warm.arrays) + len(warm.constants),
         made=len(makes), written_count=len(warm.written), store_count=len(warm.stores),
-        target_made=-1 if warm.target is None else warm.target[1],
-        result_count=len(warm.results), scalar_count=len(warm.scalars),
-        arena_bytes=warm.arena_bytes, is_tuple=warm.is_tuple,
+        computed_count=len(warm.expressions), put_count=len(warm.left),
+        arena_bytes=warm.arena_bytes, target_made=-1 if warm.target is None else warm.target[1],
         **{name: ctypes.addressof(row) for name, row in rows.items()},
     )  # fmt: skip
     if warm.target is None:
         known.target = None
-    return known, (warm, rows, nodes, target, makes)
+    return known, (rows, makes, alive)
 
 
 def _table_rows(
-    warm: Warm, nodes: NodeRows, target: NodeRows, makes: Sequence[Any]
+    warm: Warm, nodes: NodeRows, target: NodeRows, makes: Sequence[Any], alive: list[Any]
 ) -> dict[str, Any]:
     """What the pointers of a call point to."""
     words = [0] * warm.words
     words[len(warm.arrays) : len(warm.arrays) + len(warm.constants)] = map(id, warm.constants)
     constants = (Lies.of(array).span for array in warm.constants)
     first = warm.words - len(warm.numbers)
-    numbers = [(leaf, first + n, form, real) for n, (leaf, form, real) in enumerate(warm.numbers)]
+    shapes = [] if warm.shape is None else [warm.shape, *(left.shape for left in warm.left)]
     return {
         "nodes": _rows(CNode, nodes.rows),
         "outside": _rows(CRoot, [place.row for place, _ in warm.outside]),
         "words": _rows(c_size_t, words),
-        "numbers": _rows(CNumber, numbers),
+        "numbers": _rows(
+            CNumber, [(leaf, first + n, *how) for n, (leaf, *how) in enumerate(warm.numbers)]
+        ),
         "makes": _rows(CMade, makes),
         "target": _rows(CNode, target.rows),
         "spans": _rows(CSpan, [*nodes.spans, *constants, *target.spans]),
         "written": _rows(c_int, warm.written),
-        "scalars": _rows(c_int, warm.scalars),
         "stores": _rows(CStore, [(to, origin, id(key)) for to, origin, key in warm.stores]),
-        "results": _rows(CResult, [(word, form, id(dtype)) for word, form, dtype in warm.results]),
+        "ops": _rows(COp, op_rows(warm.expressions)),
+        "op_counts": _rows(c_int, [*map(len, warm.expressions)]),
+        "shapes": _rows(CShape, [row for shape in shapes for row in shape_rows(shape, alive)]),
+        "puts": _rows(CPut, put_rows(warm.left)),
     }
 
 

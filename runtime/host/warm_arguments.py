@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from ctypes import c_longlong, c_size_t
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -194,10 +194,11 @@ def is_numbers_bits(node: GivenNumber) -> bool:
     return node.is_real or -(2**63) <= node.value < 2**63
 
 
-def leaves_of(nodes: Sequence[Node]) -> Iterator[Node]:
-    """The leaves of nodes, in their order."""
+def told_types(nodes: Sequence[Node]) -> list[type]:
+    """The types of containers that the end of a call is told of, each behind what it holds."""
+    found: list[type] = []
     for node in nodes:
         if isinstance(node, Holds):
-            yield from leaves_of(node.values)
-        elif not isinstance(node, Nothing):
-            yield node
+            found += told_types(node.values)
+            found += [node.type] * node.is_told
+    return found

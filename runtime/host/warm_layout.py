@@ -1,4 +1,4 @@
-"""What templates/host/arguments.h and calls.h take, as ctypes lays it out."""
+"""What templates/host/arguments.h, results.h and calls.h take, as ctypes lays it out."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import ctypes
 from ctypes import c_int, c_longlong, c_uint64, c_void_p
 from typing import Any
 
-# ``Kind``, ``Where``, ``From``, ``Form`` and ``Register`` of these files.
+# ``Kind``, ``Where``, ``From``, ``Form``, ``Register`` and ``Read`` of these files.
 NOTHING, ANY, SAME, ARRAY, REAL, INTEGER, TUPLE, LIST, DICT, OBJECT = range(10)
 HERE, IN_DICT, IN_CELL = range(3)
 CALLED, EMPTY, NUMBER, ARGUMENT = range(4)
-AS_IT_IS, SCALAR, TRUTH = range(3)
+AS_IT_IS, SCALAR, TRUTH, LEAF, CONSTANT, AGAIN, NEW_TUPLE, NEW_LIST, NEW_DICT = range(9)
+AS_INTEGER, AS_REAL, BY_TYPE = range(3)
 FORMS = {name: form for form, name in enumerate(("float64", "float32", "int64", "int32"))}
 # Of a call at most: words, containers, and results that are numbers.
 MOST_WORDS, MOST_CONTAINERS, MOST_NUMBERS = 256, 64, 8
+# Of an expression: numbers that wait for an operator, and operands of one.
+DEEPEST_EXPRESSION, MOST_OPERANDS = 16, 3
 FUNCTIONS = (
     "PyObject_CallNoArgs", "PyObject_CallFunctionObjArgs", "PyObject_SetItem", "PyTuple_New",
-    "PyTuple_SetItem", "PyTuple_GetItem", "PyTuple_Size", "PyList_GetItem", "PyList_Size",
-    "PyDict_Next", "PyDict_Size", "PyDict_GetItemWithError", "PyObject_GenericGetDict",
-    "PyCell_Get", "Py_IncRef", "Py_DecRef", "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow",
-    "PyErr_Occurred", "PyErr_Clear", "PyErr_NoMemory",
+    "PyTuple_SetItem", "PyList_New", "PyList_SetItem", "PyDict_New", "PyTuple_GetItem",
+    "PyTuple_Size", "PyList_GetItem", "PyList_Size", "PyDict_Next", "PyDict_Size",
+    "PyDict_GetItemWithError", "PyObject_GenericGetDict", "PyCell_Get", "Py_IncRef", "Py_DecRef",
+    "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow", "PyErr_Occurred", "PyErr_Clear",
+    "PyErr_NoMemory",
 )  # fmt: skip
-OBJECTS = NotImplemented, True, False
+OBJECTS = NotImplemented, True, False, float, int
 
 
 class CPython(ctypes.Structure):
@@ -29,7 +33,18 @@ class CPython(ctypes.Structure):
 
     _fields_ = (
         *((name, c_void_p) for name in FUNCTIONS),
-        *((name, c_void_p) for name in ("empty", "scalar", "not_ours", "yes", "no")),
+        *(
+            (name, c_void_p)
+            for name in (
+                "empty",
+                "scalar",
+                "not_ours",
+                "yes",
+                "no",
+                "real",
+                "integer",
+            )
+        ),
         *((name, c_longlong) for name in ("type", "fields")),
     )
 
@@ -68,7 +83,7 @@ class CRoot(ctypes.Structure):
 class CNumber(ctypes.Structure):
     """``Number`` of calls.h."""
 
-    _fields_ = tuple((name, c_int) for name in ("leaf", "word", "form", "is_real"))
+    _fields_ = tuple((name, c_int) for name in ("leaf", "word", "form", "read"))
 
 
 class CSpan(ctypes.Structure):
@@ -78,7 +93,7 @@ class CSpan(ctypes.Structure):
 
 
 class CMade(ctypes.Structure):
-    """``Made`` of calls.h."""
+    """``Made`` of results.h."""
 
     _fields_ = (
         *((name, c_void_p) for name in ("make", "descr", "extents")),
@@ -87,15 +102,27 @@ class CMade(ctypes.Structure):
 
 
 class CStore(ctypes.Structure):
-    """``Store`` of calls.h."""
+    """``Store`` of results.h."""
 
     _fields_ = (("to", c_int), ("origin", c_int), ("key", c_void_p))
 
 
-class CResult(ctypes.Structure):
-    """``Result`` of calls.h."""
+class COp(ctypes.Structure):
+    """``Op`` of results.h."""
 
-    _fields_ = (("word", c_int), ("form", c_int), ("descr", c_void_p))
+    _fields_ = (("object", c_void_p), ("leaf", c_int), ("count", c_int))
+
+
+class CShape(ctypes.Structure):
+    """``Shape`` of results.h."""
+
+    _fields_ = (("form", c_int), ("at", c_int), ("object", c_void_p), ("keys", c_void_p))
+
+
+class CPut(ctypes.Structure):
+    """``Put`` of results.h."""
+
+    _fields_ = (("container", c_int), ("is_attribute", c_int), ("key", c_void_p))
 
 
 class CKnown(ctypes.Structure):
@@ -105,16 +132,16 @@ class CKnown(ctypes.Structure):
         *(
             (name, c_void_p)
             for name in (
-                "plan", "nodes", "outside", "words", "numbers", "makes", "spans",
-                "written", "stores", "results", "scalars", "target", "begin", "finish", "constant",
+                "plan", "nodes", "outside", "words", "numbers", "makes", "spans", "written",
+                "stores", "ops", "op_counts", "shapes", "puts", "target", "finish",
             )
         ),
         *(
             (name, c_longlong)
             for name in (
                 "args", "outside_count", "word_count", "number_count", "inputs", "made",
-                "written_count", "store_count", "result_count", "scalar_count",
-                "arena_bytes", "is_tuple", "target_made",
+                "written_count", "store_count", "computed_count", "put_count", "arena_bytes",
+                "target_made",
             )
         ),
     )  # fmt: skip

@@ -9,6 +9,9 @@ struct Python {
     int (*set_item)(uint64, uint64, uint64);         // PyObject_SetItem
     uint64 (*tuple)(long long);              // PyTuple_New
     int (*put)(uint64, long long, uint64);   // PyTuple_SetItem, which takes the reference over
+    uint64 (*list)(long long);               // PyList_New
+    int (*put_in_list)(uint64, long long, uint64);   // PyList_SetItem, likewise
+    uint64 (*dict)();                        // PyDict_New
     uint64 (*tuple_item)(uint64, long long); // PyTuple_GetItem, and so on, which lend their reference
     long long (*tuple_size)(uint64);
     uint64 (*list_item)(uint64, long long);
@@ -27,7 +30,7 @@ struct Python {
     uint64 (*no_memory)();                   // PyErr_NoMemory
     uint64 (*empty)(int, const long long*, uint64, int);  // PyArray_Empty, which takes a dtype over
     uint64 (*scalar)(const void*, uint64, uint64);        // PyArray_Scalar
-    uint64 not_ours, yes, no;                // NotImplemented, True and False
+    uint64 not_ours, yes, no, real_type, integer_type;  // NotImplemented, True, False, float and int
     long long type, fields;  // where an object has its type, and an array what NumPy's header says
 };
 
@@ -45,6 +48,11 @@ const Array& array_of(uint64 object) { return *(const Array*)(object + python.fi
 // Objects of Python begin alike, so a dtype has its fields where an array has them.
 const Descr& descr_of(const Array& array) { return *(const Descr*)(array.descr + python.fields); }
 
+// What kernels find an address in that is none of Python's objects.
+struct Object {
+    alignas(8) char bytes[64];
+    void let_hold(const void* address) { *(const void**)(bytes + python.fields) = address; }
+};
 // A value, in front of those that it holds.  Leaves but for None: what is not looked at, that very object, an
 // array, numbers.
 enum Kind { NOTHING, ANY, SAME, ARRAY, REAL, INTEGER, TUPLE, LIST, DICT, OBJECT };

@@ -5,16 +5,9 @@
 namespace {
 
 enum Register { DOUBLE, SINGLE, LONG, INT };
-struct Number { int leaf, word, form, is_real; };
+enum Read { AS_INTEGER, AS_REAL, BY_TYPE };
+struct Number { int leaf, word, form, read; };
 struct Span { long long low, high; };  // bytes of an array, counted from its first element
-// A result: an array that Python or C makes, a number that C keeps for the time, or one of the arguments.
-enum From { CALLED, EMPTY, NUMBER, ARGUMENT };
-struct Made { uint64 make, descr; const long long* extents; int dims, from, argument, unused; };
-// What is returned: an array, NumPy's number or Python's bool that one holds.
-enum Form { AS_IT_IS, SCALAR, TRUTH };
-struct Result { int word, form; uint64 descr; };
-struct Store { int to, from; uint64 key; };  // array[key] = array, when kernels are done
-
 struct Known {
     const CallPlan* plan;
     const Node* nodes;      // of the arguments, then of what the function reads from outside
@@ -25,28 +18,16 @@ struct Known {
     const Span* spans;      // of arguments and constants
     const int* written;     // those that kernels write to
     const Store* stores;
-    const Result* results;
-    const int* scalars;     // leaves that are numbers
+    const Op* ops;          // of numbers that follow from others
+    const int* op_counts;   // of each
+    const Shape* shapes;    // of what is returned, then of what is left in containers
+    const Put* puts;
     const Node* target;     // what out= must be like, which is given for the only result; or 0
-    uint64 begin;           // what computes results that follow from numbers alone; 0 where there are none
     uint64 finish;          // what makes of all arrays what is returned; 0 where C does
-    uint64 constant;        // what is always returned; 0 where it is an array or more
     long long args, outside_count, word_count, number_count, inputs, made, written_count, store_count;
-    long long result_count, scalar_count, arena_bytes, is_tuple, target_made;
+    long long computed_count, put_count, arena_bytes, target_made;
 };
 struct Table { uint64 holds; const Known* const* known; long long count; };
-
-// What kernels find an address in that is none of Python's objects.
-struct Object {
-    alignas(8) char bytes[64];
-    void let_hold(const void* address) { *(const void**)(bytes + python.fields) = address; }
-};
-// Where kernels leave a number, and what they find it by.
-struct Place {
-    alignas(16) char number[16];
-    Object object;
-};
-enum { MOST_NUMBERS = 8 };
 
 // Whether arguments, and what is outside of them, are as they were; if so, their arrays are among the words.
 bool takes_all(const Known& known, const uint64* args, Taken& taken) {
@@ -58,6 +39,18 @@ bool takes_all(const Known& known, const uint64* args, Taken& taken) {
     for (long long i = 0; i < known.outside_count; ++i) {
         const uint64 object = found_at(taken, known.outside[i]);
         if (!object || !takes(taken, object, false)) return false;
+    }
+    return true;
+}
+
+// Numbers that follow from others become leaves behind those of the arguments; false where one is an error.
+bool computes(const Known& known, Taken& taken) {
+    const Op* op = known.ops;
+    for (long long i = 0; i < known.computed_count; ++i) {
+        const uint64 found = computed(op, op + known.op_counts[i], taken);
+        if (!found) return false;
+        op += known.op_counts[i];
+        taken.leaves[taken.leaf_count++] = taken.held[taken.held_count++] = found;
     }
     return true;
 }
@@ -81,8 +74,10 @@ bool numbers_pack(const Known& known, Taken& taken) {
     for (long long i = 0; i < known.number_count; ++i) {
         const Number& number = known.numbers[i];
         const uint64 object = taken.leaves[number.leaf];
+        const bool is_known = type_of(object) == python.real_type || type_of(object) == python.integer_type;
+        if (number.read == BY_TYPE && !is_known) return false;
         int overflows = 0;
-        const bool fits = number.is_real
+        const bool fits = (number.read == BY_TYPE ? type_of(object) == python.real_type : number.read)
             ? packs(number.form, python.real(object), taken.words + number.word)
             : packs(number.form, python.integer(object, &overflows), taken.words + number.word) && !overflows;
         if (!fits) return false;
@@ -119,17 +114,6 @@ void drop_made(const Known& known, const uint64* words, long long count) {
         if (known.makes[i].from <= EMPTY) python.drop(words[known.inputs + i]);
 }
 
-uint64 made(const Made& result, const uint64* words, Place*& places) {
-    if (result.from == ARGUMENT) return words[result.argument];
-    if (result.from == CALLED) return python.call(result.make);
-    if (result.from == EMPTY) {
-        python.hold(result.descr);
-        return python.empty(result.dims, result.extents, result.descr, 0);
-    }
-    places->object.let_hold(places->number);
-    return (uint64)places++->object.bytes;
-}
-
 bool make_results(const Known& known, uint64* words, Place* places, uint64 target) {
     for (long long i = 0; i < known.made; ++i) {
         const bool is_given = target && i == known.target_made;
@@ -141,14 +125,6 @@ bool make_results(const Known& known, uint64* words, Place* places, uint64 targe
     return true;
 }
 
-uint64 result_of(const Result& result, const uint64* words) {
-    const uint64 word = words[result.word];
-    if (result.form == SCALAR) return python.scalar(array_of(word).data, result.descr, 0);
-    const uint64 found = result.form == AS_IT_IS ? word : *array_of(word).data ? python.yes : python.no;
-    python.hold(found);
-    return found;
-}
-
 bool stores(const Known& known, const uint64* words) {
     for (long long i = 0; i < known.store_count; ++i) {
         const Store& store = known.stores[i];
@@ -157,48 +133,37 @@ bool stores(const Known& known, const uint64* words) {
     return true;
 }
 
-// A tuple of what `each` makes of a place.
-template <class Each> uint64 tuple_of(long long count, Each each) {
-    const uint64 found = python.tuple(count);
-    for (long long i = 0; found && i < count; ++i) {
-        const uint64 item = each(i);
-        if (!item) return python.drop(found), 0;
-        python.put(found, i, item);
-    }
-    return found;
-}
-
-uint64 tuple_of_objects(const uint64* objects, long long count) {
-    return tuple_of(count, [&](long long i) { return python.hold(objects[i]), objects[i]; });
-}
-
-uint64 returned(const Known& known, const Taken& taken, uint64 begun) {
-    const uint64* const words = taken.words;
-    if (known.constant) return python.hold(known.constant), known.constant;
-    if (!known.finish && !known.is_tuple) return result_of(known.results[0], words);
-    const uint64 arrays = tuple_of(known.result_count, [&](long long i) { return result_of(known.results[i], words); });
-    if (!arrays || !known.finish) return arrays;
-    const uint64 containers = tuple_of_objects(taken.containers, taken.container_count);
-    const uint64 found = containers ? python.give(known.finish, arrays, containers, begun, 0) : 0;
-    python.drop(arrays);
+// Python makes of arrays, containers and computed numbers what is returned.
+uint64 finished(const Known& known, const Taken& taken) {
+    const long long computed = known.computed_count;
+    const uint64 arrays = tuple_of(taken.words, known.inputs + known.made);
+    const uint64 containers = tuple_of(taken.containers, taken.container_count);
+    const uint64 numbers = tuple_of(taken.leaves + taken.leaf_count - computed, computed);
+    const bool are_made = arrays && containers && numbers;
+    const uint64 found = are_made ? python.give(known.finish, arrays, containers, numbers, 0) : 0;
+    if (arrays) python.drop(arrays);
     if (containers) python.drop(containers);
+    if (numbers) python.drop(numbers);
     return found;
 }
 
-// What follows from numbers alone, before a kernel writes anything: it may be an error.
-uint64 begun_with(const Known& known, const Taken& taken) {
-    const uint64 numbers = tuple_of(known.scalar_count, [&](long long i) {
-        const uint64 number = taken.leaves[known.scalars[i]];
-        return python.hold(number), number;
-    });
-    const uint64 found = numbers ? python.give(known.begin, numbers, 0) : 0;
-    if (numbers) python.drop(numbers);
+uint64 returned(const Known& known, const Taken& taken) {
+    if (known.finish) return finished(known, taken);
+    if (!stores(known, taken.words)) return 0;
+    const Shape* next = known.shapes;
+    const uint64 found = built(next, taken);
+    for (long long i = 0; found && i < known.put_count; ++i) {
+        const uint64 value = built(next, taken);
+        const bool is_put = value && puts(known.puts[i], taken.containers[known.puts[i].container], value);
+        if (value) python.drop(value);
+        if (!is_put) return python.drop(found), 0;
+    }
     return found;
 }
 
 uint64 left_to_python() { return python.hold(python.not_ours), python.not_ours; }
 
-uint64 run_known(const Known& known, Taken& taken, uint64 begun) {
+uint64 run_known(const Known& known, Taken& taken) {
     uint64* const words = taken.words;
     Object fault_object, arena_object;
     uint64 fault = 0;
@@ -212,8 +177,7 @@ uint64 run_known(const Known& known, Taken& taken, uint64 begun) {
     free(arena);
     if (ran < 0) return python.no_memory();
     if (python.error()) return 0;  // by the handler of a signal
-    if (fault) return left_to_python();
-    return stores(known, words) ? returned(known, taken, begun) : 0;
+    return fault ? left_to_python() : returned(known, taken);
 }
 
 // Results are made, and kernels run, if what a function reads from outside is as it was.
@@ -222,13 +186,10 @@ uint64 call_known(const Known& known, uint64 holds, Taken& taken, uint64 target)
     if (!answer) return 0;
     python.drop(answer);
     if (answer != python.yes) return left_to_python();
-    const uint64 begun = known.begin ? begun_with(known, taken) : 0;
-    if (known.begin && !begun) return python.forget_error(), left_to_python();
     Place places[MOST_NUMBERS];
     const bool made = make_results(known, taken.words, places, target);
-    const uint64 found = made ? run_known(known, taken, begun) : 0;
+    const uint64 found = made ? run_known(known, taken) : 0;
     if (made) drop_made(known, taken.words, known.made);
-    if (begun) python.drop(begun);
     return found;
 }
 
@@ -238,7 +199,7 @@ uint64 call_first(uint64 holder, const uint64* args, long long count, uint64 tar
     for (long long i = 0; i < table.count; ++i) {
         const Known& known = *table.known[i];
         const bool is_known = count == known.args && takes_all(known, args, taken);
-        if (is_known && numbers_pack(known, taken) && may_write(known, taken.words, target)) {
+        if (is_known && computes(known, taken) && numbers_pack(known, taken) && may_write(known, taken.words, target)) {
             const uint64 found = call_known(known, table.holds, taken, target);
             taken.let_go();
             return found;

@@ -507,4 +507,5 @@ extern "C" long long ow_differs(const uint64* objects, int at, const uint64* lik
 // ---- calls of Python that come again ----------------------------------------------------------------
 
 #include "arguments.h"
+#include "results.h"
 #include "calls.h"
