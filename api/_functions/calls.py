@@ -14,37 +14,16 @@ import numpy as np
 
 from opweave._functions.arguments import Signature
 from opweave._functions.layout import Call
-from opweave._functions.ready import Ready
+from opweave._functions.ready import Plain, Ready
 from opweave._functions.warm import counted
 from opweave._interchange.quick import GivingBack, Other, giving_back, viewed
-from opweave.compiler.captures.structure import packed
-from opweave.compiler.captures.tree import flatten
-from opweave.compiler.tracing.results import CONSTANTS
 from opweave.runtime.calls.arguments import argument_key
-from opweave.runtime.calls.targets import copied_into
 
 MOST_PREPARED = 1024
 # Prepared calls with the same arrays, which differ by what a guard asks of numbers.
 MOST_SIDES = 16
 # Plain numbers: their type is all that a key needs of them.
 NUMBERS = frozenset((float, int, np.float32, np.float64, np.int32, np.int64))
-
-
-class Plain:
-    """Calls that NumPy runs, in the place of a prepared one; see ``Calls.leave``."""
-
-    def __init__(self, given: Callable[..., Any], exact: bool):
-        self.given = given
-        self.exact = exact
-
-    def __call__(self, values: Any) -> Any:
-        """Run the user's own function with arguments by position and by name."""
-        args, kwargs = values
-        return self.given(*args, **kwargs)
-
-    def into(self, out: Any, values: Any) -> Any:
-        """The same, its outputs copied into given arrays."""
-        return packed_into(out, self(values))
 
 
 # A prepared call, and the leaves that it takes.
@@ -120,9 +99,9 @@ class Calls:
         ready = known[0] if known and not known[0].asks else _serving(known or (), values)
         if ready is None:
             return None if others else self._by_numpy(key, values, (args, kwargs), left)
-        if others:
-            return giving_back(ready, others, signature, values)
-        return counted(signature, kept, ready, values)
+        if not others:
+            counted(signature, kept, ready, values)
+        return giving_back(ready, others, signature, values) if others else (ready, values)
 
     def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
         """Leave all calls like this one to NumPy, if they are found quickly.
@@ -147,7 +126,11 @@ class Calls:
                     self._left.clear()  # at once, whatever other threads do
                 self._left[exact if left.exact else exact[:2]] = left
             found = self._left.get(exact)
-        return None if found is None else (found, given)
+        if found is None:
+            return None
+        if left is None:
+            counted(self.signature, self.signature.kept, found, values)
+        return found, given
 
     def keep(self, call: Call, on_gpu: bool, prepare: Callable[[], Ready]) -> Ready:
         """Prepare a call, and know it from now on."""
@@ -171,12 +154,6 @@ class Calls:
         """Forget them."""
         self._known.clear()
         self._left.clear()
-
-
-def packed_into(out: Any, result: Any) -> Any:
-    """A result that Python has made, its arrays copied into given ones."""
-    leaves, tree = flatten(result, "the output", CONSTANTS)
-    return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))
 
 
 def _serving(known: Sequence[Ready], values: Sequence[Any]) -> Ready | None:

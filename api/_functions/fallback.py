@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 from opweave._functions.budget import TooLongError, warn_of_limit
-from opweave._functions.calls import packed_into
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, WholeLines, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
-from opweave._functions.ready import Ready
+from opweave._functions.ready import Ready, packed_into
 from opweave._functions.short import NOT_WORTH, ByNumPy, LeftToNumPy, Pace, keep, text_of
 from opweave._functions.states import tell
 from opweave._loops.rolling import Loops, NotRolled

@@ -11,13 +11,13 @@ import numpy as np
 
 from opweave._dask.entry import run_others
 from opweave._functions.arguments import Signature
-from opweave._functions.calls import NONE, Kwargs, packed_into
+from opweave._functions.calls import NONE, Kwargs
 from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
 from opweave._functions.named import LikeGiven, described, reduced
 from opweave._functions.parts import BREAKS, Parts
 from opweave._functions.preparing import Preparing, is_on_gpu
-from opweave._functions.ready import Ready
+from opweave._functions.ready import Ready, packed_into
 from opweave._functions.short import ByNumPy
 from opweave._functions.through_gpu import through_gpu
 from opweave._functions.warm import counted

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opweave.compiler.captures.structure import Changing, Structure, packed
+from opweave.compiler.captures.tree import flatten
 from opweave.compiler.pipeline.specialise import Specialised
+from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import BoundsError
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.targets import check_fitting, copied_into, into
@@ -111,3 +113,26 @@ def copied_to(out: Any, outputs: list[Any], structure: Structure | None) -> list
 def left_by(structure: Structure | None) -> int:
     """How many outputs are no part of the result: they are left in containers."""
     return structure.left if isinstance(structure, Changing) else 0
+
+
+class Plain:
+    """Calls that NumPy runs, in the place of a prepared one; see ``Calls.leave`` of calls.py."""
+
+    def __init__(self, given: Callable[..., Any], exact: bool):
+        self.given = given
+        self.exact = exact
+
+    def __call__(self, values: Any) -> Any:
+        """Run the user's own function with arguments by position and by name."""
+        args, kwargs = values
+        return self.given(*args, **kwargs)
+
+    def into(self, out: Any, values: Any) -> Any:
+        """The same, its outputs copied into given arrays."""
+        return packed_into(out, self(values))
+
+
+def packed_into(out: Any, result: Any) -> Any:
+    """A result that Python has made, its arrays copied into given ones."""
+    leaves, tree = flatten(result, "the output", CONSTANTS)
+    return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))

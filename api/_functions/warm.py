@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from inspect import Parameter
 from typing import Any
+
+import numpy as np
 
 from opweave._functions.arguments import Signature
 from opweave._functions.kept import Kept
-from opweave._functions.ready import Ready
+from opweave._functions.ready import Plain, Ready
 from opweave._functions.warm_arguments import CallNodes, NotForC
 from opweave._functions.warm_results import (
     Numbers,
     Shapes,
+    Store,
     makes_of,
     results_in,
     stores_of,
@@ -27,6 +31,7 @@ from opweave.runtime.host.native import NativeSteps
 from opweave.runtime.host.starts import MOST_KEPT, NativeStart
 from opweave.runtime.host.warm import Warm, WarmCall, is_known, warm_call
 from opweave.runtime.host.warm_arguments import told_types
+from opweave.runtime.host.warm_results import WarmConstant, WarmLeft, WarmShape
 
 # A call that comes so often is C's from then on.
 OFTEN = 4
@@ -51,13 +56,14 @@ class WarmCalls:
     call: WarmCall = staticmethod(_knows_none)
     into: WarmCall = staticmethod(_knows_none)
 
-    def __init__(self, kept: Kept, args: int):
-        """``args``: how many arguments there are."""
-        self._kept, self._args = kept, args
-        self._came: dict[int, tuple[Ready, int]] = {}
+    def __init__(self, kept: Kept, signature: Signature):
+        self._kept, self._args = kept, signature.count
+        kinds = (parameter.kind for parameter in signature.parameters)
+        self._is_positional = Parameter.KEYWORD_ONLY not in kinds
+        self._came: dict[int, tuple[Ready | Plain, int]] = {}
         self._known: dict[int, Warm] = {}
 
-    def came(self, ready: Ready, values: Sequence[Any]) -> None:
+    def came(self, ready: Ready | Plain, values: Sequence[Any]) -> None:
         """Count a call that Python has found: in the end C may know it."""
         key = id(ready)
         count = self._came.get(key, (ready, 0))[1] + 1
@@ -69,27 +75,44 @@ class WarmCalls:
             self._known = {key: found, **dict(newest)}
             self.call, self.into = warm_call(self._kept.joined(), tuple(self._known.values()))
 
-    def _warm(self, ready: Ready, values: Sequence[Any]) -> Warm | None:
-        """A prepared call as C takes it; None where Python runs it."""
+    def _warm(self, ready: Ready | Plain, values: Sequence[Any]) -> Warm | None:
+        """A call as C takes it; None where Python runs it."""
+        asks = isinstance(ready, Plain) or ready.asks
+        nodes = CallNodes(self._kept, values, self._args, asks)
         try:
-            return warm_of(ready, values, CallNodes(self._kept, values, self._args, ready.asks))
+            if not isinstance(ready, Plain):
+                return warm_of(ready, nodes, values)
+            return plain_of(ready, nodes, values) if self._is_positional else None
         except NotForC:
             return None
 
 
 def counted(
-    signature: Signature, kept: Kept | None, ready: Ready, values: list[Any]
-) -> tuple[Ready, list[Any]]:
-    """A call that Python has found, counted; ``kept`` is what there is of its structure."""
+    signature: Signature, kept: Kept | None, ready: Ready | Plain, values: Sequence[Any]
+) -> None:
+    """Count a call that Python has found; ``kept`` is what there is of its structure."""
     signature.latest = kept
     if kept is not None and signature.count >= 0:
         if kept.warm is None:
-            kept.warm = WarmCalls(kept, signature.count)
+            kept.warm = WarmCalls(kept, signature)
         kept.warm.came(ready, values)
-    return ready, values
 
 
-def warm_of(ready: Ready, values: Sequence[Any], nodes: CallNodes) -> Warm | None:
+def plain_of(plain: Plain, nodes: CallNodes, values: Sequence[Any]) -> Warm:
+    """A call that NumPy runs, with the same numbers, as C takes it.
+
+    Raises:
+        NotForC: Python passes it on.
+    """
+    arrays = tuple(n for n, value in enumerate(values) if type(value) is np.ndarray)
+    return Warm(
+        plan=0, arguments=nodes.arguments(), outside=nodes.outside(), arrays=arrays, constants=(),
+        numbers=(), expressions=(), makes=(), written=(), stores=(), shape=WarmConstant(None),
+        left=(), finish=_finished, target=None, arena_bytes=0, owner=plain, plain=plain.given,
+    )  # fmt: skip
+
+
+def warm_of(ready: Ready, nodes: CallNodes, values: Sequence[Any]) -> Warm | None:
     """A prepared call as C takes it; None where Python runs it.
 
     Args:
@@ -104,12 +127,9 @@ def warm_of(ready: Ready, values: Sequence[Any], nodes: CallNodes) -> Warm | Non
     arguments, outside = nodes.arguments(), nodes.outside()
     numbers = Numbers(ready, values)
     taken = tuple(map(numbers.packed, prepared.plan.scalars))
-    try:
-        told = told_types([*arguments, *(node for _, node in outside)])
-        stores, (shape, left) = stores_of(ready, values), Shapes(ready, numbers, told).all()
-        shown = [each for one in (shape, *(x.shape for x in left)) for each in results_in(one)]
-    except NotForC:
-        stores, shape, left, shown = (), None, (), []
+    told = told_types([*arguments, *(node for _, node in outside)])
+    stores, shape, left = _given_back(ready, values, numbers, told)
+    shown = [] if shape is None else [shape, *(each.shape for each in left)]
     by_numbers = [each.number for each in prepared.returned if each.number is not None]
     places = [] if shape is not None else [*map(numbers.number, by_numbers)]
     return Warm(
@@ -120,7 +140,7 @@ def warm_of(ready: Ready, values: Sequence[Any], nodes: CallNodes) -> Warm | Non
         constants=tuple(prepared.constants),
         numbers=taken,
         expressions=tuple(numbers.expressions),
-        makes=makes_of(ready, stores, shown),
+        makes=makes_of(ready, stores, [x for one in shown for x in results_in(one)]),
         written=() if prepared.writes is None else prepared.writes.places,
         stores=stores,
         shape=shape,
@@ -130,6 +150,16 @@ def warm_of(ready: Ready, values: Sequence[Any], nodes: CallNodes) -> Warm | Non
         arena_bytes=prepared.plan.memory.nbytes,
         owner=ready,
     )
+
+
+def _given_back(
+    ready: Ready, values: Sequence[Any], numbers: Numbers, told: Sequence[type]
+) -> tuple[tuple[Store, ...], WarmShape | None, tuple[WarmLeft, ...]]:
+    """What is stored, returned, and left in containers; no shape where Python does it."""
+    try:
+        return stores_of(ready, values), *Shapes(ready, numbers, told).all()
+    except NotForC:
+        return (), None, ()
 
 
 def _kernels(ready: Ready) -> NativeSteps | None:

@@ -82,6 +82,7 @@ class Warm:
             it is given for; None where none can be.
         arena_bytes: of temporaries.
         owner: of the kernels, which live as long as it does.
+        plain: the user's own function, where NumPy runs such calls.
     """
 
     plan: int
@@ -100,6 +101,7 @@ class Warm:
     target: tuple[Lies, int] | None
     arena_bytes: int
     owner: Any
+    plain: Any = None
 
     @property
     def words(self) -> int:
@@ -140,6 +142,7 @@ def _known(warm: Warm) -> tuple[CKnown, Any] | None:
     rows = _table_rows(warm, nodes, target, [row for row, _ in makes], alive)
     known = CKnown(
         plan=warm.plan, finish=0 if warm.shape is not None else id(warm.finish),
+        plain=0 if warm.plain is None else id(warm.plain),
         args=len(warm.arguments), outside_count=len(warm.outside), word_count=warm.words,
         number_count=len(warm.numbers), inputs=len(warm.arrays) + len(warm.constants),
         made=len(makes), written_count=len(warm.written), store_count=len(warm.stores),

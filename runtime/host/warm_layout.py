@@ -18,7 +18,8 @@ MOST_WORDS, MOST_CONTAINERS, MOST_NUMBERS = 256, 64, 8
 # Of an expression: numbers that wait for an operator, and operands of one.
 DEEPEST_EXPRESSION, MOST_OPERANDS = 16, 3
 FUNCTIONS = (
-    "PyObject_CallNoArgs", "PyObject_CallFunctionObjArgs", "PyObject_SetItem", "PyTuple_New",
+    "PyObject_CallNoArgs", "PyObject_CallFunctionObjArgs", "PyObject_Vectorcall",
+    "PyObject_SetItem", "PyTuple_New",
     "PyTuple_SetItem", "PyList_New", "PyList_SetItem", "PyDict_New", "PyTuple_GetItem",
     "PyTuple_Size", "PyList_GetItem", "PyList_Size", "PyDict_Next", "PyDict_Size",
     "PyDict_GetItemWithError", "PyObject_GenericGetDict", "PyCell_Get", "Py_IncRef", "Py_DecRef",
@@ -133,7 +134,7 @@ class CKnown(ctypes.Structure):
             (name, c_void_p)
             for name in (
                 "plan", "nodes", "outside", "words", "numbers", "makes", "spans", "written",
-                "stores", "ops", "op_counts", "shapes", "puts", "target", "finish",
+                "stores", "ops", "op_counts", "shapes", "puts", "target", "finish", "plain",
             )
         ),
         *(

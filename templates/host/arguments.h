@@ -6,6 +6,7 @@
 struct Python {
     uint64 (*call)(uint64);                  // PyObject_CallNoArgs
     uint64 (*give)(uint64, ...);             // PyObject_CallFunctionObjArgs, whose last is 0
+    uint64 (*give_all)(uint64, const uint64*, long long, uint64);  // PyObject_Vectorcall
     int (*set_item)(uint64, uint64, uint64);         // PyObject_SetItem
     uint64 (*tuple)(long long);              // PyTuple_New
     int (*put)(uint64, long long, uint64);   // PyTuple_SetItem, which takes the reference over

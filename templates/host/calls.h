@@ -24,6 +24,7 @@ struct Known {
     const Put* puts;
     const Node* target;     // what out= must be like, which is given for the only result; or 0
     uint64 finish;          // what makes of all arrays what is returned; 0 where C does
+    uint64 plain;           // the user's own function, which runs such calls instead; or 0
     long long args, outside_count, word_count, number_count, inputs, made, written_count, store_count;
     long long computed_count, put_count, arena_bytes, target_made;
 };
@@ -180,12 +181,8 @@ uint64 run_known(const Known& known, Taken& taken) {
     return fault ? left_to_python() : returned(known, taken);
 }
 
-// Results are made, and kernels run, if what a function reads from outside is as it was.
-uint64 call_known(const Known& known, uint64 holds, Taken& taken, uint64 target) {
-    const uint64 answer = python.call(holds);
-    if (!answer) return 0;
-    python.drop(answer);
-    if (answer != python.yes) return left_to_python();
+// Results are made, and kernels run.
+uint64 call_known(const Known& known, Taken& taken, uint64 target) {
     Place places[MOST_NUMBERS];
     const bool made = make_results(known, taken.words, places, target);
     const uint64 found = made ? run_known(known, taken) : 0;
@@ -193,18 +190,32 @@ uint64 call_known(const Known& known, uint64 holds, Taken& taken, uint64 target)
     return found;
 }
 
-uint64 call_first(uint64 holder, const uint64* args, long long count, uint64 target) {
+// Whether what a function reads from outside is as it was; an error is Python's, too.
+bool holds_still(const Table& table) {
+    const uint64 answer = python.call(table.holds);
+    if (!answer) return python.forget_error(), false;
+    python.drop(answer);
+    return answer == python.yes;
+}
+
+// Run the first call that fits; of one that NumPy runs only `plain` is set.  What was taken apart is large, and no
+// function of a user's runs above it: those may call this one again, a thousand deep.
+__attribute__((noinline))
+uint64 call_first(uint64 holder, const uint64* args, long long count, uint64 target, uint64* plain) {
     const Table& table = **(const Table* const*)(holder + python.fields);
     Taken taken;
     for (long long i = 0; i < table.count; ++i) {
         const Known& known = *table.known[i];
-        const bool is_known = count == known.args && takes_all(known, args, taken);
-        if (is_known && computes(known, taken) && numbers_pack(known, taken) && may_write(known, taken.words, target)) {
-            const uint64 found = call_known(known, table.holds, taken, target);
+        if (count != known.args) continue;
+        const bool is_known = takes_all(known, args, taken) && computes(known, taken) && numbers_pack(known, taken);
+        if (is_known && may_write(known, taken.words, target)) {
+            const bool runs = holds_still(table) && !(known.plain && target);
+            *plain = runs ? known.plain : 0;
+            const uint64 found = !runs ? left_to_python() : *plain ? 0 : call_known(known, taken, target);
             taken.let_go();
             return found;
         }
-        if (count == known.args) taken.let_go();
+        taken.let_go();
     }
     return left_to_python();
 }
@@ -216,10 +227,13 @@ extern "C" void ow_warm(const Python* functions) { python = *functions; }
 // What a builtin function of Python runs that holds a table: a structure of ctypes, which has its address
 // where an array has that of its data.
 extern "C" uint64 ow_warm_call(uint64 holder, const uint64* args, long long count) {
-    return call_first(holder, args, count, 0);
+    uint64 plain = 0;
+    const uint64 found = call_first(holder, args, count, 0, &plain);
+    return plain ? python.give_all(plain, args, count, 0) : found;
 }
 
 // The same, behind an array for the result.
 extern "C" uint64 ow_warm_into(uint64 holder, const uint64* args, long long count) {
-    return call_first(holder, args + 1, count - 1, args[0]);
+    uint64 plain = 0;
+    return call_first(holder, args + 1, count - 1, args[0], &plain);
 }
