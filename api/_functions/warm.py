@@ -18,7 +18,7 @@ from opweave._functions.kept import Kept
 from opweave._functions.ready import Plain, Ready
 from opweave._functions.warm_arguments import CallNodes, NotForC
 from opweave._functions.warm_results import (
-    Numbers,
+    CallNumbers,
     Shapes,
     Store,
     makes_of,
@@ -125,7 +125,7 @@ def warm_of(ready: Ready, nodes: CallNodes, values: Sequence[Any]) -> Warm | Non
     if kernels is None or nodes.kept.layout.same is not None:
         return None
     arguments, outside = nodes.arguments(), nodes.outside()
-    numbers = Numbers(ready, values)
+    numbers = CallNumbers(ready, values)
     taken = tuple(map(numbers.packed, prepared.plan.scalars))
     told = told_types([*arguments, *(node for _, node in outside)])
     stores, shape, left = _given_back(ready, values, numbers, told)
@@ -153,7 +153,7 @@ def warm_of(ready: Ready, nodes: CallNodes, values: Sequence[Any]) -> Warm | Non
 
 
 def _given_back(
-    ready: Ready, values: Sequence[Any], numbers: Numbers, told: Sequence[type]
+    ready: Ready, values: Sequence[Any], numbers: CallNumbers, told: Sequence[type]
 ) -> tuple[tuple[Store, ...], WarmShape | None, tuple[WarmLeft, ...]]:
     """What is stored, returned, and left in containers; no shape where Python does it."""
     try:

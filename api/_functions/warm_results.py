@@ -56,8 +56,8 @@ NUMBERS: dict[type, frozenset[str]] = {
 Store = tuple[int, int, Any]
 
 
-class Numbers:
-    """Numbers of a call: leaves, and those that follow from them, which become leaves as well.
+class CallNumbers:
+    """CallNumbers of a call: leaves, and those that follow from them, which become leaves as well.
 
     Attributes:
         expressions: of the latter.
@@ -127,7 +127,7 @@ class Numbers:
 class Shapes:
     """What a call returns, and leaves in containers of its arguments."""
 
-    def __init__(self, ready: Ready, numbers: Numbers, told: Sequence[type]):
+    def __init__(self, ready: Ready, numbers: CallNumbers, told: Sequence[type]):
         """``told`` are the types of the containers of the arguments."""
         self._ready, self._numbers, self._told = ready, numbers, told
         outputs: Sequence[Any] = ready.found.variant.graph.outputs
