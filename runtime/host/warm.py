@@ -135,8 +135,8 @@ def _known(warm: Warm) -> tuple[CKnown, Any] | None:
         nodes.add(node)
     if warm.target is not None:
         target.add(warm.target[0])
-    leaves = nodes.leaves + len(warm.expressions)
-    if max(warm.words, leaves + len(warm.outside)) > MOST_WORDS or nodes.told > MOST_CONTAINERS:
+    held = nodes.leaves + nodes.told + len(warm.expressions) + len(warm.outside)
+    if max(warm.words, held) > MOST_WORDS or nodes.told > MOST_CONTAINERS:
         return None
     makes, alive = [*map(_made, warm.makes)], [warm, nodes, target]
     rows = _table_rows(warm, nodes, target, [row for row, _ in makes], alive)

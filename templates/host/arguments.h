@@ -85,9 +85,10 @@ struct Taken {
         while (held_count) python.drop(held[--held_count]);
     }
     // A container that stands there twice is Python's.
-    bool tells_of(uint64 container) {
+    bool tells_of(uint64 container, bool is_lent) {
         for (int i = 0; i < container_count; ++i)
             if (containers[i] == container) return false;
+        if (is_lent) keep(container);
         containers[container_count++] = container;
         return true;
     }
@@ -153,7 +154,7 @@ bool takes(Taken& taken, uint64 object, bool is_lent) {
     if (node.kind != ANY && (node.kind <= SAME ? object : type_of(object)) != node.like) return false;
     if (node.kind == NOTHING) return true;
     if (node.kind < TUPLE) return takes_leaf(taken, node, object, is_lent);
-    return takes_items(taken, node, object) && (!node.is_told || taken.tells_of(object));
+    return takes_items(taken, node, object) && (!node.is_told || taken.tells_of(object, is_lent));
 }
 
 // What lies somewhere now, held; 0 where nothing does.

@@ -141,7 +141,7 @@ uint64 finished(const Known& known, const Taken& taken) {
     const uint64 containers = tuple_of(taken.containers, taken.container_count);
     const uint64 numbers = tuple_of(taken.leaves + taken.leaf_count - computed, computed);
     const bool are_made = arrays && containers && numbers;
-    const uint64 found = are_made ? python.give(known.finish, arrays, containers, numbers, 0) : 0;
+    const uint64 found = are_made ? python.give(known.finish, arrays, containers, numbers, 0ull) : 0;
     if (arrays) python.drop(arrays);
     if (containers) python.drop(containers);
     if (numbers) python.drop(numbers);
@@ -209,7 +209,7 @@ uint64 call_first(uint64 holder, const uint64* args, long long count, uint64 tar
         if (count != known.args) continue;
         const bool is_known = takes_all(known, args, taken) && computes(known, taken) && numbers_pack(known, taken);
         if (is_known && may_write(known, taken.words, target)) {
-            const bool runs = holds_still(table) && !(known.plain && target);
+            const bool runs = holds_still(table);
             *plain = runs ? known.plain : 0;
             const uint64 found = !runs ? left_to_python() : *plain ? 0 : call_known(known, taken, target);
             taken.let_go();

@@ -29,9 +29,9 @@ struct Place {
 enum { MOST_NUMBERS = 8 };
 
 uint64 applied(const Op& op, const uint64* operands) {
-    if (op.count == 1) return python.give(op.object, operands[0], 0);
-    if (op.count == 2) return python.give(op.object, operands[0], operands[1], 0);
-    return python.give(op.object, operands[0], operands[1], operands[2], 0);
+    if (op.count == 1) return python.give(op.object, operands[0], 0ull);
+    if (op.count == 2) return python.give(op.object, operands[0], operands[1], 0ull);
+    return python.give(op.object, operands[0], operands[1], operands[2], 0ull);
 }
 
 // A number by its expression; 0 for an error, which is Python's to raise.

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
-import resource
 import sys
-import threading
 from collections import OrderedDict
 
 import numpy as np
 import pytest
 
 import opweave as ow
-from tests.warm.by_c import arrays_in, copied, same
+from tests.warm.by_c import copied, same
 
 pytestmark = pytest.mark.host
 X = np.arange(-30, 30, dtype=np.float32).reshape(4, 15)
@@ -86,6 +83,12 @@ def ticked(body, x):
     return body.x.sum()
 
 
+def viewed(body, x):
+    body.t += body.dt
+    y = body.x + x
+    return y, y[1:]
+
+
 def told(body):
     body.parts[0][:] = body.x * 2
     return body.parts, body
@@ -140,6 +143,8 @@ CALLS = {
     "objects": (moved, (Body(), 0.25)),
     "a dataclass": (lambda p, x: x @ p.w + p.b, (Weights(np.eye(12), D), D)),
     "numbers that change": (ticked, (Counting(), D)),
+    "numbers that change, and a view": (viewed, (Counting(), D)),
+    "a number of others": (lambda x, a, b: x * (a + b / 2), (D, 0.5, 2)),
     "an object and its list": (told, (Counting(),)),
     "a number that selects": (lambda x, n: x + sum(range(n)), (D, 5)),
     "one that selects by its value": (lambda x, s: x**s, (D, 2.0)),
@@ -200,7 +205,14 @@ READ_ONLY.flags.writeable = False
 TWELVE = np.arange(13.0)
 BYTES = np.zeros(12 * 8 + 1, np.uint8)
 OWN_DICT = OrderedDict(w=X, b=X)
-MORE = Body()
+
+
+class OwnDict(dict):
+    """A dict of a user's."""
+
+
+MORE, INSTEAD = Body(), Body()
+INSTEAD.__dict__ = OwnDict(vars(INSTEAD))
 MORE.more = 1
 
 
@@ -224,6 +236,8 @@ OTHERS = {
     "a number for None": (lambda x, axis: x.sum(axis) + 1, (X, None), (X, 0)),
     "None for a number": (lambda x, axis: x if axis is None else x + axis, (X, 1.0), (X, None)),
     "one attribute more": (moved, (Body(), 0.25), (MORE, 0.25)),
+    "attributes in another dict": (moved, (Body(), 0.25), (INSTEAD, 0.25)),
+    "a number by a function of NumPy's": (lambda x, a: x * np.sqrt(a), (D, 2.0), (D, 2.0)),
     "another text in an object": (moved, (Body(), 0.25), (Body(name="b"), 0.25)),
     "another class": (moved, (Body(), 0.25), (Counting(), 0.25)),
     "another number that selects": (lambda x, n: x + sum(range(n)), (D, 5), (D, 6)),
@@ -381,27 +395,6 @@ def test_another_class_of_the_same_methods_is_seen():
         del Body.extra
 
 
-def test_arrays_in_containers_are_held_while_kernels_run():
-    """Another thread takes them from a dict while Python's lock is let go of."""
-    x = np.ones(1 << 21)
-    fused, _ = warmed(lambda p: np.sqrt(p["x"]).sum() + p["x"].max(), ({"x": x},))
-    held = {"x": x.copy()}
-    done = []
-
-    def swap():
-        while not done:
-            held["x"] = np.ones(1 << 21)
-
-    thread = threading.Thread(target=swap)
-    thread.start()
-    try:
-        for _ in range(30):
-            assert fused(held) == (1 << 21) + 1
-    finally:
-        done.append(True)
-        thread.join()
-
-
 def test_a_number_that_cannot_be_computed_is_pythons_error():
     def halved(body, n):
         body.x *= 2
@@ -430,71 +423,9 @@ def test_errors_asked_for_and_other_devices_are_not_passed_by():
         fused(D)
 
 
-HELD = ("a map", "in place", "by a temporary", "a dict", "in place and returned",
-        "a dict of arrays", "nested", "objects", "the same containers")  # fmt: skip
-
-
-def test_no_array_is_held():
-    def run(fused, args):
-        for _ in range(ENOUGH):
-            fused(*args)
-        gc.collect()
-
-    for name in HELD:
-        args = [copied(a) for a in CALLS[name][1]]
-        before = [sys.getrefcount(a) for a in arrays_in(args)]
-        run(ow.fuse(CALLS[name][0]), args)
-        assert [sys.getrefcount(a) for a in arrays_in(args)] == before, name
-
-
-@pytest.mark.parametrize("name", sorted(CALLS.keys() - PYTHONS))
-def test_nothing_is_lost_or_kept(name):
-    """No object is left over, and none is given back twice."""
-    function, args = CALLS[name]
-    fused, _ = warmed(function, args)
-    counted_before = [sys.getrefcount(value) for value in (True, False, None, NotImplemented)]
-    gc.collect()
-    before = sys.getallocatedblocks()
-    for _ in range(1000):
-        fused(*args)
-    gc.collect()
-    assert sys.getallocatedblocks() - before < 500
-    counts = [sys.getrefcount(value) for value in (True, False, None, NotImplemented)]
-    assert all(abs(a - b) < 500 for a, b in zip(counts, counted_before, strict=True))
-
-
-def test_temporaries_are_given_back():
-    x = np.ones((100, 60))
-    fused, call = warmed(lambda x: np.cumsum(x.T * 2, 1).sum(0), (x,))
-    np.testing.assert_array_equal(call(x), np.cumsum(x.T * 2, 1).sum(0))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in range(2000):
-        fused(x)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_000  # KiB
-
-
 def test_calls_of_many_shapes():
     fused = ow.fuse(lambda x: x * 2 + 1)
     for n in range(1, 40):
         for _ in range(ENOUGH):
             x = np.arange(float(n))
             np.testing.assert_array_equal(fused(x), x * 2 + 1)
-
-
-def test_threads_at_once():
-    fused, _ = warmed(lambda x, a: (np.cumsum(x) * a, x.sum()), (D, 2.0))
-    wrong = []
-
-    def run(n):
-        x = np.arange(12.0) + n
-        for _ in range(2000):
-            found, total = fused(x, float(n))
-            if total != x.sum() or not np.array_equal(found, np.cumsum(x) * n):
-                wrong.append(n)
-
-    threads = [threading.Thread(target=run, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
