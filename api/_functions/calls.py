@@ -16,7 +16,7 @@ from opweave._functions.arguments import Signature
 from opweave._functions.layout import Call
 from opweave._functions.ready import Plain, Ready
 from opweave._functions.warm import counted
-from opweave._interchange.quick import GivingBack, Other, giving_back, viewed
+from opweave._interchange.quick import GivingBack, Other, by_c, giving_back, viewed
 from opweave.runtime.calls.arguments import argument_key
 
 MOST_PREPARED = 1024
@@ -66,7 +66,10 @@ class Calls:
             return NotImplemented
         if kwargs or len(args) != signature.count:
             args = signature.in_order(args, kwargs)
-        return warm.call(*args) if out is None else warm.into(out, *args)
+        if out is not None:
+            return warm.into(out, *args)
+        found = warm.call(*args)
+        return by_c(warm.call, signature, args) if found is NotImplemented else found
 
     def quickly(self, args: Args, kwargs: Kwargs = NONE, left: Plain | None = None) -> Found:
         """The same, and the leaves of the call, for NumPy arrays, numbers and texts on the host.
@@ -99,9 +102,10 @@ class Calls:
         ready = known[0] if known and not known[0].asks else _serving(known or (), values)
         if ready is None:
             return None if others else self._by_numpy(key, values, (args, kwargs), left)
-        if not others:
-            counted(signature, kept, ready, values)
-        return giving_back(ready, others, signature, values) if others else (ready, values)
+        known_call = giving_back(ready, others, signature, values) if others else (ready, values)
+        if known_call is not None:
+            counted(signature, kept, ready, known_call[1])
+        return known_call
 
     def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
         """Leave all calls like this one to NumPy, if they are found quickly.

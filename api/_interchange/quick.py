@@ -6,7 +6,7 @@ All that this does not know takes the way of exchange.py, which raises what ther
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -66,6 +66,34 @@ def giving_back(
     return GivingBack(ready, others, names), found
 
 
+def by_c(call: Callable[..., Any], names: CallNames, args: Sequence[Any]) -> Any:
+    """What a call of C gives for arrays of one other library; ``NotImplemented`` where it cannot.
+
+    Args:
+        call: takes NumPy's arrays, see ``Calls.by_c``.
+    """
+    others: list[Other] = []
+    values, keys = [*args], list[Any]()
+    for place, value in enumerate(args):
+        kind = type(value)
+        if kind is np.ndarray:
+            return NotImplemented
+        if kind not in known:
+            keys.append(kind)
+        elif viewed(others, value, kind, keys):
+            values[place] = others[-1][2]
+        else:
+            return NotImplemented
+    if not others:
+        return NotImplemented
+    found = call(*values)
+    return found if found is NotImplemented else GivingBack(_unasked, others, names).given(found)
+
+
+def _unasked(values: Sequence[Any]) -> Any:
+    raise AssertionError("the call ran before")
+
+
 class GivingBack:
     """A prepared call that gives its results back in the kind of the others."""
 
@@ -82,6 +110,10 @@ class GivingBack:
             if (told := self._exchange().told_of(error)) is None:
                 raise
             raise told from error
+        return self.given(found)
+
+    def given(self, found: Any) -> Any:
+        """The results of a call in the kind of the others."""
         try:
             if type(found) is not tuple:
                 return self._given(found)
