@@ -102,10 +102,9 @@ class Calls:
         ready = known[0] if known and not known[0].asks else _serving(known or (), values)
         if ready is None:
             return None if others else self._by_numpy(key, values, (args, kwargs), left)
-        known_call = giving_back(ready, others, signature, values) if others else (ready, values)
-        if known_call is not None:
-            counted(signature, kept, ready, known_call[1])
-        return known_call
+        found = giving_back(ready, others, signature, values) if others else (ready, values)
+        counted(signature, kept, ready, found and found[1])
+        return found
 
     def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
         """Leave all calls like this one to NumPy, if they are found quickly.

@@ -88,11 +88,16 @@ class WarmCalls:
 
 
 def counted(
-    signature: Signature, kept: Kept | None, ready: Ready | Plain, values: Sequence[Any]
+    signature: Signature, kept: Kept | None, ready: Ready | Plain, values: Sequence[Any] | None
 ) -> None:
-    """Count a call that Python has found; ``kept`` is what there is of its structure."""
+    """Count a call that Python has found.
+
+    Args:
+        kept: what there is of its structure.
+        values: its leaves; None for one that C never takes.
+    """
     signature.latest = kept
-    if kept is not None and signature.count >= 0:
+    if kept is not None and values is not None and signature.count >= 0:
         if kept.warm is None:
             kept.warm = WarmCalls(kept, signature)
         kept.warm.came(ready, values)

@@ -78,7 +78,7 @@ def by_c(call: Callable[..., Any], names: CallNames, args: Sequence[Any]) -> Any
         kind = type(value)
         if kind is np.ndarray:
             return NotImplemented
-        if kind not in known:
+        if known.get(kind) is None:
             keys.append(kind)
         elif viewed(others, value, kind, keys):
             values[place] = others[-1][2]
@@ -87,30 +87,16 @@ def by_c(call: Callable[..., Any], names: CallNames, args: Sequence[Any]) -> Any
     if not others:
         return NotImplemented
     found = call(*values)
-    return found if found is NotImplemented else GivingBack(_unasked, others, names).given(found)
+    return found if found is NotImplemented else OfOthers(others, names).given(found)
 
 
-def _unasked(values: Sequence[Any]) -> Any:
-    raise AssertionError("the call ran before")
+class OfOthers:
+    """A call with arrays of another library."""
 
+    __slots__ = ("names", "others")
 
-class GivingBack:
-    """A prepared call that gives its results back in the kind of the others."""
-
-    __slots__ = ("names", "others", "ready")
-
-    def __init__(self, ready: Runs, others: list[Other], names: CallNames):
-        self.ready, self.others, self.names = ready, others, names
-
-    def __call__(self, values: Sequence[Any]) -> Any:
-        """Run with these leaves."""
-        try:
-            found = self.ready(values)
-        except ASKING as error:
-            if (told := self._exchange().told_of(error)) is None:
-                raise
-            raise told from error
-        return self.given(found)
+    def __init__(self, others: list[Other], names: CallNames):
+        self.others, self.names = others, names
 
     def given(self, found: Any) -> Any:
         """The results of a call in the kind of the others."""
@@ -135,14 +121,34 @@ class GivingBack:
             raise NotTaken("a result that is no array of its own", "return a copy of it")
         return kind.give(found, like)
 
-    def into(self, out: Any, values: Sequence[Any]) -> Any:
-        """The same, with arrays for the outputs, which are of that kind, too."""
-        exchange = self._exchange()
-        exchange.take((), {"out": out})
-        return exchange.run(lambda out: self.ready.into(out, values))
-
     def _exchange(self) -> Exchange:
         made = Exchange(self.names)
         for place, other, view, kind in self.others:
             made.hold(other, view, kind, place)
         return made
+
+
+class GivingBack(OfOthers):
+    """A prepared call that gives its results back in the kind of the others."""
+
+    __slots__ = ("ready",)
+
+    def __init__(self, ready: Runs, others: list[Other], names: CallNames):
+        super().__init__(others, names)
+        self.ready = ready
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Run with these leaves."""
+        try:
+            found = self.ready(values)
+        except ASKING as error:
+            if (told := self._exchange().told_of(error)) is None:
+                raise
+            raise told from error
+        return self.given(found)
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        """The same, with arrays for the outputs, which are of that kind, too."""
+        exchange = self._exchange()
+        exchange.take((), {"out": out})
+        return exchange.run(lambda out: self.ready.into(out, values))
