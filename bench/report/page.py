@@ -81,7 +81,7 @@ def where(files: Mapping[str, tuple[Path, dict[str, Any]]]) -> str:
     dates = sorted({d["machine"]["date"][:10] for d in documents})
     commits = sorted({_short(d["machine"]["commit"]) for d in documents})
     versions = [f"{n} {v}" for n, v in machine["versions"].items() if v != "absent"]
-    device = machine["gpu"]["name"] if documents[-1]["device"] == "cuda" else machine["processor"]
+    devices = sorted({device_of(d) for d in documents})
     paces = [p for d in documents for p in d["machine"]["pace_ms"]]
     steady = max(paces) / min(paces)
     warning = (
@@ -89,10 +89,18 @@ def where(files: Mapping[str, tuple[Path, dict[str, Any]]]) -> str:
         "below that are no findings."
     )
     return (
-        f"{device}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}; "
+        f"{' and '.join(devices)}, {machine['cores']} cores, {machine['system']}, "
+        f"Python {machine['python']}; "
         f"{', '.join(versions)}. Measured {' and '.join(dates)} at {', '.join(commits)}."
         f"{warning if steady > STEADY else ''}\n\n{roofs_of(documents)}"
     )
+
+
+def device_of(document: Mapping[str, Any]) -> str:
+    """What a file was measured on."""
+    machine = document["machine"]
+    name: str = machine["gpu"]["name"] if document["device"] == "cuda" else machine["processor"]
+    return name
 
 
 def roofs_of(documents: Sequence[Mapping[str, Any]]) -> str:
