@@ -18,6 +18,7 @@ from opweave._functions.ready import Plain, Ready
 from opweave._functions.warm import counted
 from opweave._interchange.quick import GivingBack, Other, by_c, giving_back, viewed
 from opweave.runtime.calls.arguments import argument_key
+from opweave.runtime.host.warm_layout import UNKNOWN
 
 MOST_PREPARED = 1024
 # Prepared calls with the same arrays, which differ by what a guard asks of numbers.
@@ -60,16 +61,18 @@ class Calls:
         return _serving(known, call.values) if known else None
 
     def by_c(self, args: Args, kwargs: Kwargs, out: Any = None) -> Any:
-        """What a call returns that C knows; ``NotImplemented`` for all others."""
+        """What a call returns that C knows; ``UNKNOWN`` for all others."""
         kept = (signature := self.signature).latest
         if kept is None or (warm := kept.warm) is None:
-            return NotImplemented
+            return UNKNOWN
         if kwargs or len(args) != signature.count:
+            if not kept.hold():  # its parameters may be others now
+                return UNKNOWN
             args = signature.in_order(args, kwargs)
         if out is not None:
             return warm.into(out, *args)
         found = warm.call(*args)
-        return by_c(warm.call, signature, args) if found is NotImplemented else found
+        return by_c(warm.call, signature, args) if found is UNKNOWN else found
 
     def quickly(self, args: Args, kwargs: Kwargs = NONE, left: Plain | None = None) -> Found:
         """The same, and the leaves of the call, for NumPy arrays, numbers and texts on the host.

@@ -38,6 +38,7 @@ from opweave.configuration import config
 from opweave.opcodes.errors import AlignmentError, ArgumentError
 from opweave.opcodes.structural import refuse_inside
 from opweave.runtime.calls.writes import Unwritten
+from opweave.runtime.host.warm_layout import UNKNOWN
 
 UNGIVEN: Any = object()  # of ``out=``: None is an argument as any other
 
@@ -114,7 +115,7 @@ class Fused(LikeGiven):
         try:
             if config.quick and (out is UNGIVEN or not self.signature.has_out):
                 found = self._calls.by_c(args, kwargs, None if out is UNGIVEN else out)
-                if found is not NotImplemented:
+                if found is not UNKNOWN:
                     return found
                 known = self._calls.quickly(args, kwargs)
                 if known is not None:

@@ -31,6 +31,7 @@ from opweave.runtime.host.native import NativeSteps
 from opweave.runtime.host.starts import MOST_KEPT, NativeStart
 from opweave.runtime.host.warm import Warm, WarmCall, is_known, warm_call
 from opweave.runtime.host.warm_arguments import told_types
+from opweave.runtime.host.warm_layout import UNKNOWN
 from opweave.runtime.host.warm_results import WarmConstant, WarmLeft, WarmShape
 
 # A call that comes so often is C's from then on.
@@ -42,14 +43,14 @@ MOST_COUNTED = 256
 
 
 def _knows_none(*args: Any) -> Any:
-    return NotImplemented
+    return UNKNOWN
 
 
 class WarmCalls:
     """The calls with arguments of one structure that C runs.
 
     Attributes:
-        call: runs them; ``NotImplemented`` says that it does not know one.
+        call: runs them; ``UNKNOWN`` says that it does not know one.
         into: the same, behind an array for the result.
     """
 

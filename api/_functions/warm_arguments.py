@@ -29,6 +29,7 @@ from opweave.runtime.host.warm_layout import HERE, IN_CELL, IN_DICT
 # Types of leaves: numbers that C reads, and values that are the same object at each call.
 NUMBERS = frozenset((float, np.float64, np.float32, int, np.int64, np.int32))
 SAME = (bool, str, FunctionType)
+CONSTANTS = frozenset((*SAME, *NUMBERS, complex, bytes, type, np.ufunc))
 
 
 class NotForC(Exception):
@@ -87,7 +88,7 @@ class CallNodes:
         kind = type(value)
         if kind is np.ndarray:
             return Lies.of(value)
-        if is_static or kind in SAME:
+        if kind in SAME or (is_static and _is_constant(value)):
             return Same(value)
         if kind not in NUMBERS:
             raise NotForC
@@ -95,6 +96,13 @@ class CallNodes:
         if self._asks and not is_numbers_bits(node):
             raise NotForC
         return node
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether an object that is the same one is equal to what it was, too."""
+    if type(value) is tuple:
+        return all(map(_is_constant, value))
+    return value is None or type(value) in CONSTANTS
 
 
 def _has_plain(tree: Tree) -> bool:

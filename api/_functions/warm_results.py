@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,10 @@ class CallNumbers:
                 raise NotForC
             for place, arg in enumerate(expr.args):
                 yield from self._steps(arg, depth + place)
-            yield WarmStep(scalar_function(expr.op), operands=count)
+            apply = scalar_function(expr.op)
+            if type(apply) is FunctionType:  # Python's code may handle a signal
+                raise NotForC
+            yield WarmStep(apply, operands=count)
 
 
 class Shapes:

@@ -13,6 +13,7 @@ import numpy as np
 
 from opweave._interchange.exchange import ASKING, CallNames, Exchange
 from opweave._interchange.kinds import ArrayKind, NotTaken, known
+from opweave.runtime.host.warm_layout import UNKNOWN
 
 
 class Runs(Protocol):
@@ -67,7 +68,7 @@ def giving_back(
 
 
 def by_c(call: Callable[..., Any], names: CallNames, args: Sequence[Any]) -> Any:
-    """What a call of C gives for arrays of one other library; ``NotImplemented`` where it cannot.
+    """What a call of C gives for arrays of one other library; ``UNKNOWN`` where it cannot.
 
     Args:
         call: takes NumPy's arrays, see ``Calls.by_c``.
@@ -77,17 +78,17 @@ def by_c(call: Callable[..., Any], names: CallNames, args: Sequence[Any]) -> Any
     for place, value in enumerate(args):
         kind = type(value)
         if kind is np.ndarray:
-            return NotImplemented
+            return UNKNOWN
         if known.get(kind) is None:
             keys.append(kind)
         elif viewed(others, value, kind, keys):
             values[place] = others[-1][2]
         else:
-            return NotImplemented
+            return UNKNOWN
     if not others:
-        return NotImplemented
+        return UNKNOWN
     found = call(*values)
-    return found if found is NotImplemented else OfOthers(others, names).given(found)
+    return found if found is UNKNOWN else OfOthers(others, names).given(found)
 
 
 class OfOthers:

@@ -53,6 +53,7 @@ from opweave.configuration import config
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.errors import ArgumentError, EditError
 from opweave.opcodes.structural import Structural
+from opweave.runtime.host.warm_layout import UNKNOWN
 
 
 @folded
@@ -189,7 +190,7 @@ class OpcodeKernel(Shown, by="_programs.pieces:op_codes"):
         return OpcodeKernel(codes, name, None, once)
 
     def __add__(self, other: Any) -> OpcodeKernel:
-        return self.then(other) if isinstance(other, OpcodeKernel) else NotImplemented
+        return self.then(other) if isinstance(other, OpcodeKernel) else UNKNOWN
 
     @folded
     def renamed(self, **names: str) -> OpcodeKernel:
@@ -234,8 +235,7 @@ class OpcodeKernel(Shown, by="_programs.pieces:op_codes"):
         """Run the kernel; with names and numbers alone, ``bind`` it."""
         try:
             if config.quick and "out" not in kwargs and len(args) <= len(self.arguments):
-                found = self._calls.by_c(args, kwargs)
-                if found is not NotImplemented:
+                if (found := self._calls.by_c(args, kwargs)) is not UNKNOWN:
                     return found
                 if (known := self._calls.quickly(args, kwargs)) is not None:
                     return known[0](known[1])

@@ -117,7 +117,7 @@ WarmCall = Callable[..., Any]
 def warm_call(holds: Callable[[], bool], known: Sequence[Warm]) -> tuple[WarmCall, WarmCall]:
     """Builtin functions that run calls, of which the first that fits is taken.
 
-    They return ``NotImplemented`` for any other call, also where ``holds`` is not true.
+    They return ``UNKNOWN`` for any other call, also where ``holds`` is not true.
     """
     made = [row for row in map(_known, known) if row is not None]
     addresses = (c_void_p * len(made))(*(ctypes.addressof(each) for each, _ in made))

@@ -26,7 +26,9 @@ FUNCTIONS = (
     "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow", "PyErr_Occurred", "PyErr_Clear",
     "PyErr_NoMemory",
 )  # fmt: skip
-OBJECTS = NotImplemented, True, False, float, int
+# What a call gives that C does not know; a user's function may give anything else.
+UNKNOWN: Any = object()
+OBJECTS = UNKNOWN, True, False, float, int
 
 
 class CPython(ctypes.Structure):

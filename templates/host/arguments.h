@@ -31,7 +31,7 @@ struct Python {
     uint64 (*no_memory)();                   // PyErr_NoMemory
     uint64 (*empty)(int, const long long*, uint64, int);  // PyArray_Empty, which takes a dtype over
     uint64 (*scalar)(const void*, uint64, uint64);        // PyArray_Scalar
-    uint64 not_ours, yes, no, real_type, integer_type;  // NotImplemented, True, False, float and int
+    uint64 not_ours, yes, no, real_type, integer_type;  // UNKNOWN, True, False, float and int
     long long type, fields;  // where an object has its type, and an array what NumPy's header says
 };
 
@@ -111,11 +111,9 @@ bool is_that_number(const Node& node, uint64 object) {
 }
 
 bool takes_leaf(Taken& taken, const Node& node, uint64 object, bool is_lent) {
-    if (node.kind == ARRAY) {
-        if (!lies_alike(node, array_of(object))) return false;
-        taken.words[node.word] = object;
-        if (is_lent) taken.keep(object);
-    }
+    if (node.kind == ARRAY && !lies_alike(node, array_of(object))) return false;
+    if (node.kind == ARRAY) taken.words[node.word] = object;
+    if (is_lent && node.kind >= ARRAY) taken.keep(object);
     taken.leaves[taken.leaf_count++] = object;
     return !node.is_exact || is_that_number(node, object);
 }

@@ -190,12 +190,11 @@ uint64 call_known(const Known& known, Taken& taken, uint64 target) {
     return found;
 }
 
-// Whether what a function reads from outside is as it was; an error is Python's, too.
-bool holds_still(const Table& table) {
+// What is asked whether a function reads from outside what it read then: 0 is the error of a signal's handler.
+uint64 answered(const Table& table) {
     const uint64 answer = python.call(table.holds);
-    if (!answer) return python.forget_error(), false;
-    python.drop(answer);
-    return answer == python.yes;
+    if (answer) python.drop(answer);
+    return answer;
 }
 
 // Run the first call that fits; of one that NumPy runs only `plain` is set.  What was taken apart is large, and no
@@ -209,9 +208,11 @@ uint64 call_first(uint64 holder, const uint64* args, long long count, uint64 tar
         if (count != known.args) continue;
         const bool is_known = takes_all(known, args, taken) && computes(known, taken) && numbers_pack(known, taken);
         if (is_known && may_write(known, taken.words, target)) {
-            const bool runs = holds_still(table);
+            const uint64 answer = answered(table), runs = answer == python.yes;
             *plain = runs ? known.plain : 0;
-            const uint64 found = !runs ? left_to_python() : *plain ? 0 : call_known(known, taken, target);
+            uint64 found = 0;
+            if (runs && !*plain) found = call_known(known, taken, target);
+            if (answer && !runs) found = left_to_python();
             taken.let_go();
             return found;
         }

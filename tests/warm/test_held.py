@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import resource
+import signal
 import sys
 import threading
 from itertools import cycle
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.runtime.host.warm_layout import UNKNOWN
 from tests.warm.by_c import arrays_in, copied
 from tests.warm.test_warm_calls import CALLS, ENOUGH, PYTHONS, Body, Counting, D, warmed
 
@@ -40,14 +42,14 @@ def test_nothing_is_lost_or_kept(name):
     function, args = CALLS[name]
     fused, _ = warmed(function, args)
     args = [*map(copied, args)]
-    counted_before = [sys.getrefcount(value) for value in (True, False, None, NotImplemented)]
+    counted_before = [sys.getrefcount(value) for value in (True, False, None, UNKNOWN)]
     gc.collect()
     before = sys.getallocatedblocks()
     for _ in range(1000):
         fused(*args)
     gc.collect()
     assert sys.getallocatedblocks() - before < 500
-    counts = [sys.getrefcount(value) for value in (True, False, None, NotImplemented)]
+    counts = [sys.getrefcount(value) for value in (True, False, None, UNKNOWN)]
     assert all(abs(a - b) < 500 for a, b in zip(counts, counted_before, strict=True))
 
 
@@ -118,7 +120,7 @@ def test_what_lies_in_containers_is_held_while_kernels_run(name):
     """Another thread takes it from a dict while Python's lock is let go of."""
     held, made, function = SWAPPED[name]
     fused, call = warmed(function, (held,))
-    assert call(held) is not NotImplemented
+    assert call(held) is not UNKNOWN
     swapping = swapped(held, "x", made)
     count = next(swapping)
     try:
@@ -150,3 +152,30 @@ def test_threads_at_once():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_what_a_handler_of_a_signal_raises_is_not_lost():
+    class Alarm(Exception):
+        pass
+
+    def raising(number, frame):
+        came.append(number)
+        raise Alarm
+
+    body, came, raised = Moving(), [], 0
+    fused = ow.fuse(lambda b: b.x * 2)
+    for _ in range(ENOUGH):
+        fused(body)
+    before = signal.signal(signal.SIGALRM, raising)
+    try:
+        for _ in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0002)
+                while True:
+                    fused(body)
+            except Alarm:
+                raised += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert raised == len(came)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.runtime.host.warm_layout import UNKNOWN
 from tests.warm.by_c import copied, same
 
 pytestmark = pytest.mark.host
@@ -174,11 +175,11 @@ def test_c_gives_what_numpy_gives(name):
     first, second, third = [[*map(copied, args)] for _ in range(3)]
     given = fused.signature.in_order(second, {})
     expected, by_python = function(*first), fused._slowly(tuple(third), {}, None)
-    result = call(*given) if call is not None else NotImplemented
+    result = call(*given) if call is not None else UNKNOWN
     if name in PYTHONS:
-        assert result is NotImplemented
+        assert result is UNKNOWN
         result = fused(*given)
-    assert result is not NotImplemented
+    assert result is not UNKNOWN
     assert type(result) is type(expected)
     if name in WITH_OBJECTS:
         assert same(result, expected)
@@ -273,7 +274,7 @@ def test_c_leaves_other_calls_to_python(name):
     function, args, others = OTHERS[name]
     _, call = warmed(function, args)
     before = [copied(v) for v in others]
-    assert (call or warmed(scaled, (D,))[1])(*others) is NotImplemented
+    assert (call or warmed(scaled, (D,))[1])(*others) is UNKNOWN
     assert same(before, [*others])
 
 
@@ -283,8 +284,47 @@ def test_another_value_outside_is_seen():
     fused, call = warmed(scope["f"], (D,))
     np.testing.assert_array_equal(call(D), D * 2)
     scope["a"] = 3.0
-    assert call(D) is NotImplemented
+    assert call(D) is UNKNOWN
     np.testing.assert_array_equal(fused(D), D * 3)
+
+
+def test_other_parameters_are_seen():
+    def f(x, a=2.0):
+        return x * a
+
+    def g(x, a, b=1.0):
+        return x * a + b
+
+    fused, _ = warmed(f, (D,))
+    np.testing.assert_array_equal(fused(D, a=3.0), D * 3)
+    f.__code__, f.__defaults__ = g.__code__, g.__defaults__
+    np.testing.assert_array_equal(fused(D, b=2.0, a=3.0), D * 3 + 2)
+    np.testing.assert_array_equal(fused(D, 3.0), D * 3 + 1)
+
+
+class Chosen:
+    """A value that selects, equal to others of the same number."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __eq__(self, other):
+        return self.n == other.n
+
+    def __hash__(self):
+        return hash(self.n)
+
+
+@pytest.mark.parametrize("in_a_tuple", [False, True])
+def test_a_value_that_selects_and_is_changed_is_seen(in_a_tuple):
+    def f(x, o):
+        return x * (o[0].n if in_a_tuple else o.n)
+
+    fused, chosen = ow.fuse(f, static_argnames=("o",)), Chosen(2)
+    for n in range(ENOUGH + 1):
+        chosen.n = 5 if n == ENOUGH else 2
+        given = (chosen,) if in_a_tuple else chosen
+        np.testing.assert_array_equal(fused(D, given), D * chosen.n)
 
 
 def test_another_function_of_the_same_name_is_seen():
@@ -292,7 +332,7 @@ def test_another_function_of_the_same_name_is_seen():
     exec("def g(x): return x + 1\ndef f(x): return g(x) * 2", scope)
     fused, call = warmed(scope["f"], (D,))
     exec("def g(x): return x + 2", scope)
-    assert call(D) is NotImplemented
+    assert call(D) is UNKNOWN
     np.testing.assert_array_equal(fused(D), (D + 2) * 2)
 
 
@@ -343,8 +383,8 @@ def test_c_leaves_other_targets_to_python(name):
     x = TWELVE[:-1] if name == "a part of it" else D
     fused, call = warmed(lambda x: x * 2 + 1, (x,))
     before = copied(x)
-    assert call(x) is not NotImplemented
-    assert fused.signature.latest.warm.into(OTHER_TARGETS[name], x) is NotImplemented
+    assert call(x) is not UNKNOWN
+    assert fused.signature.latest.warm.into(OTHER_TARGETS[name], x) is UNKNOWN
     np.testing.assert_array_equal(x, before)
 
 
@@ -360,7 +400,7 @@ NO_TARGET = {
 def test_c_knows_a_target_for_one_new_array_alone(name):
     fused, _ = warmed(NO_TARGET[name], (D.copy(),))
     warm = fused.signature.latest.warm
-    assert warm.into(np.empty(12), D.copy()) is NotImplemented
+    assert warm.into(np.empty(12), D.copy()) is UNKNOWN
 
 
 def test_methods_of_an_object_that_changes():
@@ -390,7 +430,7 @@ def test_another_class_of_the_same_methods_is_seen():
     _, call = warmed(moved, (Body(), 0.25))
     Body.extra = property(lambda self: 1)
     try:
-        assert call(Body(), 0.25) is NotImplemented
+        assert call(Body(), 0.25) is UNKNOWN
     finally:
         del Body.extra
 
@@ -412,7 +452,7 @@ def test_a_number_that_cannot_be_computed_is_pythons_error():
 def test_an_index_that_has_no_element_is_an_error_as_ever():
     fused, call = warmed(lambda x, i: x[i], (D, np.array([3, 0])))
     bad = np.array([3, 12])
-    assert call(D, bad) is NotImplemented
+    assert call(D, bad) is UNKNOWN
     with pytest.raises(IndexError, match="12 is out of bounds"):
         fused(D, bad)
 
