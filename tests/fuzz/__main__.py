@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.warm import by_c
+
 from .coverage import Coverage
 from .kinds import DRAW, alike, drawn, judge, kind_of, shrink, write
 from .oracles import Failure
@@ -44,6 +46,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--cache", type=Path, help="folder of compiled kernels; default: temporary"
     )
+    parser.add_argument("--by-c", action="store_true", help="run calls by C, too: warm/by_c.py")
     parser.add_argument("--no-shrink", action="store_true", help="report failures as they are")
     return parser.parse_args(arguments)
 
@@ -67,6 +70,7 @@ class Run:
         self.programs = 0
         self.kinds: Counter[str] = Counter()
         self.compiled = 0
+        self.by_c: Counter[str] = Counter()
         self.cpu: Counter[str] = Counter()
         self.undecided = 0
         self.elements = 0
@@ -85,6 +89,7 @@ class Run:
         self.programs += 1
         self.kinds[kind] += 1
         self.compiled += found.compiled
+        self.by_c[kind] += found.by_c
         self.cpu[kind] += found.cpu
         self.undecided += verdict.undecided
         self.elements += verdict.elements
@@ -113,8 +118,9 @@ class Run:
             f"{n} {c / max(1, self.programs):.0%}" for n, c in sorted(self.ran.items())
         )
         cpu = ", ".join(f"{self.cpu[k] / n:.3f} s a {k}" for k, n in sorted(self.kinds.items()))
+        by_c = ", ".join(f"{n} of {k}" for k, n in sorted(self.by_c.items()))
         lines = [
-            f"{self.rate()}; seed {self.options.seed}",
+            f"{self.rate()}; seed {self.options.seed}" + f"; calls by C, too: {by_c}" * self.options.by_c,
             f"processor time: {cpu}; kernels compiled {self.compiled}; ran on: {shares}",
             "fused kernels: " + ", ".join(f"{n} {c}" for n, c in sorted(self.templates.items())),
             f"elements compared with their bound {self.elements:,}, undecided "
@@ -163,7 +169,6 @@ def reported(run: Run) -> None:
 
 def replayed(seed: int, number: int, only: str = "") -> int:
     """Judge one program and print all about it."""
-    for_short_arrays()
     program, plan = drawn(seed, number, only)
     print(f"{program}{plan}")
     verdict = judge(program, plan)
@@ -177,6 +182,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parsed(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with private_cache(options.cache):
+        for_short_arrays()
+        if options.by_c:
+            by_c.watch()
         if options.only >= 0:
             return replayed(options.seed, options.only, options.kind)
         run = Run(options)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.warm import by_c
+
 from . import generate, oracles
 from . import shrink as graphs
 from . import write as tests
@@ -50,6 +52,15 @@ def drawn(seed: int, number: int, only: str = "") -> tuple[Drawn, Plan]:
 
 
 def judge(program: Drawn, plan: Plan) -> Verdict:
+    """Hold a program to the oracles of its kind; what C does otherwise comes first, see --by-c."""
+    before = len(by_c.DIFFERED)
+    verdict = _judged(program, plan)
+    if len(by_c.DIFFERED) > before:
+        verdict.failures = [Failure("by C", by_c.DIFFERED[before])]
+    return verdict
+
+
+def _judged(program: Drawn, plan: Plan) -> Verdict:
     if isinstance(program, Script):
         return judge_script(program)
     if isinstance(program, Python):

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from tests.warm import by_c
+
 from .kinds import drawn, judge
 from .lists.program import Lists
 from .oracles import Failure, Verdict
@@ -34,6 +36,7 @@ class Outcome:
         cells, layouts, forms: what it covers, see ``coverage``; forms are of all but graphs.
         compiled: kernels that a compiler built for it.
         cpu: seconds of processor time, compilers included.
+        by_c: calls that C ran, too.
     """
 
     number: int
@@ -43,6 +46,7 @@ class Outcome:
     forms: list[tuple[str, str]] = field(default_factory=list)
     compiled: int = 0
     cpu: float = 0.0
+    by_c: int = 0
 
 
 def outcome_of(seed: int, number: int, only: str = "") -> Outcome:
@@ -51,7 +55,7 @@ def outcome_of(seed: int, number: int, only: str = "") -> Outcome:
 
     from .coverage import cells
 
-    before, start = builder().compiled, sum(os.times()[:4])
+    before, start, by_c_before = builder().compiled, sum(os.times()[:4]), by_c.COUNT[0]
     program, plan = drawn(seed, number, only)
     found = Outcome(number, judge(program, plan))
     arguments: Any = ()
@@ -66,6 +70,7 @@ def outcome_of(seed: int, number: int, only: str = "") -> Outcome:
     found.layouts = [a.layout for a in arguments if isinstance(a, Array)]
     found.compiled = builder().compiled - before
     found.cpu = sum(os.times()[:4]) - start
+    found.by_c = by_c.COUNT[0] - by_c_before
     return found
 
 
@@ -79,8 +84,10 @@ def for_short_arrays() -> None:
     stretches.LINES = stretches.STEADY_LINES = -1
 
 
-def _serve(link: Connection, seed: int, only: str) -> None:
+def _serve(link: Connection, seed: int, only: str, watches: bool) -> None:
     for_short_arrays()
+    if watches:
+        by_c.watch()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     while True:
         try:
@@ -92,12 +99,13 @@ def _serve(link: Connection, seed: int, only: str) -> None:
 
 
 class Worker:
-    """A process that judges, one program at a time."""
+    """A process that judges, one program at a time; calls are compared there if they are here."""
 
     def __init__(self, seed: int, only: str = ""):
         context = multiprocessing.get_context("spawn")
         self.link, other = context.Pipe()
-        self.process = context.Process(target=_serve, args=(other, seed, only), daemon=True)
+        args = other, seed, only, by_c.is_watching()
+        self.process = context.Process(target=_serve, args=args, daemon=True)
         self.process.start()
         other.close()
         self.seed, self.only = seed, only

@@ -1,4 +1,4 @@
-"""Each call that C may run from arguments to results is run so, too: ``pytest --by-c``."""
+"""Each call that C may run from arguments to results is run so, too: ``--by-c``."""
 
 from __future__ import annotations
 
@@ -14,28 +14,42 @@ from opweave.runtime.host.warm_layout import UNKNOWN
 
 # How many calls were compared.
 COUNT = [0]
+# What differed, as texts.
+DIFFERED: list[str] = []
+CALL = Fused.__call__
+
+
+def is_watching() -> bool:
+    """Whether calls are compared."""
+    return Fused.__call__ is not CALL
 
 
 def watch() -> None:
     """Let C take calls as soon as it can, and compare each with what it was compared to."""
     checks.OFTEN = warm.OFTEN = 1
-    call = Fused.__call__
 
     def called(self, /, *args, **kwargs):
         arrays = [*arrays_in(args)]
         if kwargs or not config.quick or not all(map(_is_plain, args)) or _share(arrays):
-            return call(self, *args, **kwargs)
+            return CALL(self, *args, **kwargs)
         first, second = copied(args), copied(args)
-        result = call(self, *args)
+        result = CALL(self, *args)
         if (run := _by_c(self, first)) is not None:
             found = run(*second)
             if found is not UNKNOWN:
                 COUNT[0] += 1
-                assert same(found, result), (found, result)
-                assert same(second, args), (second, args)
+                _hold("results", found, result)
+                _hold("arguments", second, args)
         return result
 
     Fused.__call__ = called
+
+
+def _hold(what, found, expected):
+    """Note and raise that C gives something else."""
+    if not same(found, expected):
+        DIFFERED.append(f"{what} {found!r} by C, {expected!r} by Python")
+        raise AssertionError(DIFFERED[-1])
 
 
 def _by_c(fused, args):
