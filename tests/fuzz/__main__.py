@@ -120,7 +120,8 @@ class Run:
         cpu = ", ".join(f"{self.cpu[k] / n:.3f} s a {k}" for k, n in sorted(self.kinds.items()))
         by_c = ", ".join(f"{n} of {k}" for k, n in sorted(self.by_c.items()))
         lines = [
-            f"{self.rate()}; seed {self.options.seed}" + f"; calls by C, too: {by_c}" * self.options.by_c,
+            f"{self.rate()}; seed {self.options.seed}"
+            + f"; calls by C, too: {by_c}" * self.options.by_c,
             f"processor time: {cpu}; kernels compiled {self.compiled}; ran on: {shares}",
             "fused kernels: " + ", ".join(f"{n} {c}" for n, c in sorted(self.templates.items())),
             f"elements compared with their bound {self.elements:,}, undecided "
