@@ -4,6 +4,7 @@ They are graphs of operators, op-code lists, scripts, and ordinary Python around
 picks one.
 Exit status 1 if any oracle failed; each failure is shrunk and written to tests/fuzz/found/.
 ``--only NUMBER`` replays one program of a seed (and of a kind, where one was picked).
+``--by-c`` runs each call that C may run twice, by Python and by C, and compares them.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ class Run:
         cpu = ", ".join(f"{self.cpu[k] / n:.3f} s a {k}" for k, n in sorted(self.kinds.items()))
         by_c = ", ".join(f"{n} of {k}" for k, n in sorted(self.by_c.items()))
         lines = [
-            f"{self.rate()}; seed {self.options.seed}" + f"; calls by C, too: {by_c}" * self.options.by_c,
+            f"{self.rate()}; seed {self.options.seed}"
+            + f"; calls by C, too: {by_c}" * self.options.by_c,
             f"processor time: {cpu}; kernels compiled {self.compiled}; ran on: {shares}",
             "fused kernels: " + ", ".join(f"{n} {c}" for n, c in sorted(self.templates.items())),
             f"elements compared with their bound {self.elements:,}, undecided "

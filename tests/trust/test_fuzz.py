@@ -8,6 +8,9 @@ import pytest
 
 import opweave as ow
 import opweave.compiler.pipeline.driver as driver
+from opweave._functions import warm
+from opweave._functions.fused import Fused
+from opweave.compiler.captures import checks
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Fragment
 from opweave.runtime.calls.arrays import layout_of
@@ -31,6 +34,7 @@ from tests.fuzz.shrink import shrink
 from tests.fuzz.validity import is_valid
 from tests.fuzz.write import argument_text, text
 from tests.mutants.judge import with_rows
+from tests.warm import by_c
 
 ON_HOST = Plan(True, "", (0,))
 AS_FIBRES = Plan(False, "sm_80", (0, 1, 7))
@@ -100,6 +104,33 @@ def test_a_script_that_loses_a_write_is_found_shrunk_and_written(monkeypatch):
     assert small.lines[0].text == "a0[1:] += 5"
     assert len(small.lines) <= 2
     assert len(small.calls) == 1
+
+
+TWO_RESULTS = Script(
+    ((array_of("a0"),),),
+    tuple(Line(f"v{n} = a0 + {n}", f"v{n}", ()) for n in range(3)),
+    "v0, v1 + v2",
+)
+
+
+@pytest.mark.host
+def test_what_c_does_otherwise_is_found_and_shrunk(monkeypatch):
+    shown = warm._shown
+    for module in (checks, warm):
+        monkeypatch.setattr(module, "OFTEN", module.OFTEN)
+    monkeypatch.setattr(Fused, "__call__", Fused.__call__)  # which the next line replaces
+    by_c.watch()
+    plan = Plan(True, "", (0,))
+    assert kinds.judge(TWO_RESULTS, plan).failures == []
+    monkeypatch.setattr(warm, "_shown", lambda ready: (found := shown(ready)) and found[::-1])
+    (failure,) = kinds.judge(TWO_RESULTS, plan).failures
+    small = kinds.shrink(
+        TWO_RESULTS,
+        lambda s: any(kinds.alike(f, failure) for f in kinds.judge(s, plan).failures),
+    )
+
+    assert failure.oracle == "by C"
+    assert small.calls[0][0].shape < TWO_RESULTS.calls[0][0].shape
 
 
 @pytest.mark.host
