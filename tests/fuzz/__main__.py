@@ -4,6 +4,7 @@ They are graphs of operators, op-code lists, scripts, and ordinary Python around
 picks one.
 Exit status 1 if any oracle failed; each failure is shrunk and written to tests/fuzz/found/.
 ``--only NUMBER`` replays one program of a seed (and of a kind, where one was picked).
+``--by-c`` runs each call that C may run twice, by Python and by C, and compares them.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ verify bound, verify fused    as on the host
 sanitize   the SIMT checker finds nothing
 cuda, cuda bound, cuda fused  the same on a GPU, where there is one
 inputs     no argument is modified
+by C       a call by C is the call by Python, with --by-c; of every kind of programs
 warning, crash, hang          none of them
 """
 
