@@ -190,7 +190,7 @@ class OpcodeKernel(Shown, by="_programs.pieces:op_codes"):
         return OpcodeKernel(codes, name, None, once)
 
     def __add__(self, other: Any) -> OpcodeKernel:
-        return self.then(other) if isinstance(other, OpcodeKernel) else UNKNOWN
+        return self.then(other) if isinstance(other, OpcodeKernel) else NotImplemented
 
     @folded
     def renamed(self, **names: str) -> OpcodeKernel:
