@@ -92,6 +92,7 @@ class LikeGiven(_Holder, Shown, by="_programs.pieces:fused"):
     __builtins__ = _of_given("__builtins__")
 
     @property
+    # a property where object has a dict: who asks sees none of ours
     def __dict__(self) -> Any:  # type: ignore[override]
         """What users have set, at the function or here; ``functools.wraps`` copies it."""
         return {n: v for n, v in _ATTRIBUTES.__get__(self).items() if n not in self.own}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from inspect import getattr_static, isdatadescriptor
 from types import CellType, FunctionType
 from typing import Any
 
@@ -107,6 +108,5 @@ def _is_constant(value: Any) -> bool:
 
 def _has_plain(tree: Tree) -> bool:
     """Whether a class keeps the attributes of its objects in their dict alone."""
-    kind = tree.type
-    found: Iterator[Any] = (getattr(kind, name, None) for name in tree.keys)
-    return is_class_of_objects(kind) and not any(hasattr(type(f), "__set__") for f in found)
+    found = [getattr_static(tree.type, name, None) for name in tree.keys]
+    return is_class_of_objects(tree.type) and not any(map(isdatadescriptor, found))

@@ -14,5 +14,6 @@ def numpy_function(place: int) -> int:
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     pointer.restype = ctypes.c_void_p
+    # a private module, of which type checkers know nothing: NumPy's own C extensions find it so
     table = pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
     return ctypes.c_size_t.from_address(table + place * ctypes.sizeof(ctypes.c_void_p)).value

@@ -74,10 +74,10 @@ class Warm:
         makes: of each result.
         written: arrays that kernels write to, by their words.
         stores: (array, word, key): what arguments hold when kernels are done.
-        shape: what is returned; None where Python makes it.
+        shape: what is returned; None where ``finish`` makes it.
         left: what is left in containers.
         finish: makes of a tuple of arrays, one of containers, and one of numbers by expressions
-            what is returned, if there is no shape.
+            what is returned; None where there is a shape.
         target: what an array for the only result must be like, and which of those that are made
             it is given for; None where none can be.
         arena_bytes: of temporaries.
@@ -97,7 +97,7 @@ class Warm:
     stores: tuple[tuple[int, int, Any], ...]
     shape: WarmShape | None
     left: tuple[WarmLeft, ...]
-    finish: Callable[..., Any]
+    finish: Callable[..., Any] | None
     target: tuple[Lies, int] | None
     arena_bytes: int
     owner: Any
@@ -141,7 +141,7 @@ def _known(warm: Warm) -> tuple[CKnown, Any] | None:
     makes, alive = [*map(_made, warm.makes)], [warm, nodes, target]
     rows = _table_rows(warm, nodes, target, [row for row, _ in makes], alive)
     known = CKnown(
-        plan=warm.plan, finish=0 if warm.shape is not None else id(warm.finish),
+        plan=warm.plan, finish=0 if warm.finish is None else id(warm.finish),
         plain=0 if warm.plain is None else id(warm.plain),
         args=len(warm.arguments), outside_count=len(warm.outside), word_count=warm.words,
         number_count=len(warm.numbers), inputs=len(warm.arrays) + len(warm.constants),
@@ -225,13 +225,11 @@ def _builtins() -> tuple[list[CMethod], Any]:
 @Once
 def is_known() -> bool:
     """Whether objects are laid out as C reads them."""
-    if not held_at() or c_size_t.from_address(id(1.0) + object.__basicsize__ - 8).value != id(
-        float
-    ):
+    at, type_at = held_at(), id(1.0) + object.__basicsize__ - 8
+    if not at or c_size_t.from_address(type_at).value != id(float):
         return False
     probe, table = np.zeros((3, 5), np.float32)[::2], CTable()
-    held, at = id(probe) + held_at(), held_at()
-    words = (c_size_t * 7).from_address(held)
+    words = (c_size_t * 7).from_address(id(probe) + at)
     lies = [*(c_longlong * 2).from_address(words[2]), *(c_longlong * 2).from_address(words[3])]
     dtype = (ctypes.c_char * 32).from_address(id(probe.dtype)).raw
     found = (

@@ -457,6 +457,20 @@ def test_an_index_that_has_no_element_is_an_error_as_ever():
         fused(D, bad)
 
 
+def test_an_index_that_has_no_element_leaves_arguments_as_numpy_does():
+    def moved_and_read(u, i):
+        u += 1
+        return u[i] * 2
+
+    fused, call = warmed(moved_and_read, (D, np.array([3, 0])))
+    ours, plain, bad = D.copy(), D.copy(), np.array([3, 12])
+    for function, u in ((fused, ours), (moved_and_read, plain)):
+        with pytest.raises(IndexError):
+            function(u, bad)
+    np.testing.assert_array_equal(ours, plain)
+    assert call is not None
+
+
 def test_errors_asked_for_and_other_devices_are_not_passed_by():
     fused, _ = warmed(lambda x: 1 / x, (D + 1,))
     with ow.config(errors="numpy"), np.errstate(all="raise"), pytest.raises(FloatingPointError):
