@@ -79,11 +79,12 @@ class Calls:
 
         Every other call takes ``find``.  What is ``left`` to NumPy gets the arguments as given.
         """
-        kept = (signature := self.signature).kept
-        if kept is None or signature.is_variadic or not (kept.holds or kept.ask)():
+        kept = (own := self.signature).kept
+        if kept is None or own.is_variadic or not (kept.holds or kept.ask)():
             return None
-        values = signature.in_order(args, kwargs)
-        keys, others = list[Any](), list[Other]()
+        values = args if not kwargs and len(args) == own.count else own.in_order(args, kwargs)
+        keys: list[Any] = []
+        others: list[Other] = []
         for v in values:
             kind = type(v)
             if kind is np.ndarray:
@@ -94,7 +95,7 @@ class Calls:
                 keys.append((kind, v))  # as ``static_key`` has it
             elif not viewed(others, v, kind, keys):
                 return None
-        for place in signature.selecting:
+        for place in own.selecting:
             keys[place] = argument_key(values[place], True, False)
         layout = kept.layout
         if kept.values:
@@ -105,9 +106,8 @@ class Calls:
         ready = known[0] if known and not known[0].asks else _serving(known or (), values)
         if ready is None:
             return None if others else self._by_numpy(key, values, (args, kwargs), left)
-        found = giving_back(ready, others, signature, values) if others else (ready, values)
-        counted(signature, kept, ready, found and found[1])
-        return found
+        found = giving_back(ready, others, own, values) if others else (ready, values)
+        return found and counted(own, kept, ready, found)
 
     def leave(self, given: Callable[..., Any], args: Any, kwargs: Any, exact: bool) -> None:
         """Leave all calls like this one to NumPy, if they are found quickly.
@@ -135,7 +135,7 @@ class Calls:
         if found is None:
             return None
         if left is None:
-            counted(self.signature, self.signature.kept, found, values)
+            counted(self.signature, self.signature.kept, found, (found, values))
         return found, given
 
     def keep(self, call: Call, on_gpu: bool, prepare: Callable[[], Ready]) -> Ready:

@@ -166,7 +166,7 @@ class Fused(LikeGiven):
             return self.fallback.instead(call, out, why)
         ready = self.ready_for(call)
         if ready is not None:
-            counted(self.signature, self.signature.latest, ready, values)
+            counted(self.signature, self.signature.latest, ready, (ready, values))
         elif (ready := self.fallback.prepare_or_not(call)) is None:
             return self.fallback.in_parts(call, out)
         try:

@@ -24,9 +24,11 @@ class Kept(Checked):
         reads: what was found at each place.
         is_steady: nothing of that can change but by another object at a place.
         values: if so, its leaves, which follow those of the arguments.
-        warm: the calls with it that C runs; None before any came often.
+        calls: how often a call with it was found.
+        warm: the calls with it that C runs; None before they came often.
     """
 
+    calls = 0
     warm: WarmCalls | None = None
 
     def __init__(

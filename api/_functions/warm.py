@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from inspect import Parameter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,12 +34,16 @@ from opweave.runtime.host.warm_arguments import told_types
 from opweave.runtime.host.warm_layout import UNKNOWN
 from opweave.runtime.host.warm_results import WarmConstant, WarmLeft, WarmShape
 
-# A call that comes so often is C's from then on.
+# Calls of a structure that came so often are counted each by itself; one that comes so often again
+# is C's from then on.
 OFTEN = 4
 # So many calls of one structure; then the newest takes the place of the oldest.
 MOST = 16
 # How often calls came is counted for so many of them.
 MOST_COUNTED = 256
+
+
+Found = TypeVar("Found", bound=tuple[Any, Sequence[Any]])
 
 
 def _knows_none(*args: Any) -> Any:
@@ -88,22 +92,22 @@ class WarmCalls:
             return None
 
 
-def counted(
-    signature: Signature, kept: Kept | None, ready: Ready | Plain, values: Sequence[Any] | None
-) -> None:
-    """Count a call that Python has found.
+def counted(signature: Signature, kept: Kept | None, ready: Ready | Plain, found: Found) -> Found:
+    """A call and its leaves, as Python has found them, counted.
 
     Args:
         kept: what there is of its structure.
-        values: its leaves; None for one that C never takes.
     """
     if kept is not signature.kept and kept is not signature.latest:
-        return  # another thread has found that the function reads more
+        return found  # another thread has found that the function reads more
     signature.latest = kept
-    if kept is not None and values is not None and signature.count >= 0:
-        if kept.warm is None:
-            kept.warm = WarmCalls(kept, signature)
-        kept.warm.came(ready, values)
+    if kept is not None and signature.count >= 0:
+        kept.calls += 1
+        if kept.calls >= OFTEN:
+            if kept.warm is None:
+                kept.warm = WarmCalls(kept, signature)
+            kept.warm.came(ready, found[1])
+    return found
 
 
 def plain_of(plain: Plain, nodes: CallNodes, values: Sequence[Any]) -> Warm:

@@ -74,7 +74,8 @@ def by_c(call: Callable[..., Any], names: CallNames, args: Sequence[Any]) -> Any
         call: takes NumPy's arrays, see ``Calls.by_c``.
     """
     others: list[Other] = []
-    values, keys = [*args], list[Any]()
+    keys: list[Any] = []
+    values = [*args]
     for place, value in enumerate(args):
         kind = type(value)
         if kind is np.ndarray:

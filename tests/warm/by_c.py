@@ -104,7 +104,7 @@ def _by_c(fused, given):
         return None
     if isinstance(ready.structure, Changing) and not all(r.is_steady for r in kept.reads):
         return None
-    warm.counted(fused.signature, kept, ready, call.values)
+    warm.counted(fused.signature, kept, ready, (ready, call.values))
     return kept.warm
 
 
