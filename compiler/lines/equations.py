@@ -49,7 +49,7 @@ class Equations(Products):
         matrix = self._matrix(x, F64, is_row=False)
         call = f"loop_determinant(*{self.library()}, {matrix}, {found}, {self.room()})"
         self.numbers.fault(f"!{call}", "LOOP_NO_MEMORY")
-        self._counted(x)
+        self._cubed(x)
         return self._back(Number(F64, self.text.named("double", found)), x)
 
     def _by_solving(self, x: Array, y: Array) -> Elements:
@@ -63,9 +63,9 @@ class Equations(Products):
         info = self.text.named("int64", call, "info")
         self.numbers.fault(f"{info} < 0", "LOOP_NO_MEMORY")
         self.numbers.fault(f"{info} > 0", fault)
-        self._counted(x)
+        self._cubed(x)
 
-    def _counted(self, x: Array) -> None:
+    def _cubed(self, x: Array) -> None:
         size = x.sizes[0].factor
         self.text.add(f"LOOP_TICK({size} * {size} * {size});")
 

@@ -21,6 +21,8 @@ class Slice(NamedTuple):
     step: int | str
 
 
+ALL = Slice(None, None, 1)
+
 # None is a new axis.
 Item = Number | Slice | None
 

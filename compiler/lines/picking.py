@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import along
 from opweave.compiler.lines.equations import Equations
-from opweave.compiler.lines.indexing import Indexing, Item, Slice
+from opweave.compiler.lines.indexing import ALL, Indexing, Item, Slice
 from opweave.compiler.lines.values import LONGEST, Array, Computed, Elements, Number, Size, Strided
 from opweave.opcodes.dtypes import BOOL, I64
-
-ALL = Slice(None, None, 1)
 
 
 @dataclass(frozen=True)

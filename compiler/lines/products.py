@@ -6,14 +6,18 @@ that a loop has the bits of the same lines unrolled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.applied import bounds_of
+from opweave.compiler.codegen.lines import Origin, bind_map, bind_reduction
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Value
+from opweave.compiler.lines.applied import bounds_of, frozen_attrs
 from opweave.compiler.lines.arithmetic import Arithmetic, as_computed
 from opweave.compiler.lines.served import Served, Sizes
-from opweave.compiler.lines.values import Array, Computed, Elements, Held, Number, Size
+from opweave.compiler.lines.values import Array, Computed, Elements, Held, Number, Size, Strided
+from opweave.compiler.scheduling.accumulation_plans import HOST_FEW_ROWS
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import C64, C128, F32, F64, DType
@@ -56,7 +60,7 @@ class Products(Arithmetic):
         if x.rank == y.rank == 1:
             return self._of_vectors(x, y, dtype)
         made = self.view_in(self.room(), dtype, (*x.sizes[:-1], *y.sizes[1:]))
-        self._multiplied(x, y, made.pointer, dtype)
+        self._multiplied(x, y, made, dtype)
         return self.copied(made)
 
     def _of_vectors(self, x: Array, y: Array, dtype: DType) -> Number:
@@ -69,19 +73,17 @@ class Products(Arithmetic):
         if by_library is False:
             return self._summed(x, y)
         found = self.text.variable(dtype.register, self.text.fresh("product"))
-        if by_library:
-            self._by_library(x, y, f"&{found}", dtype)
-        else:
-            with self.text.block(f"if ({sizes.by_library})"):
-                self._by_library(x, y, f"&{found}", dtype)
-            with self.text.block("else"):
-                self.text.add(f"{found} = {self._summed(x, y).text};")
+        self._either(
+            by_library, sizes.by_library,
+            lambda: self._by_library(x, y, f"&{found}", dtype),
+            lambda: self.text.add(f"{found} = {self._summed(x, y).text};"),
+        )  # fmt: skip
         return Number(dtype, self.text.named(dtype.register, found))
 
     def _of_integers(self, x: Array, y: Array, dtype: DType) -> Number:
         """They stay in their type, which sums leave, and are the same in any order."""
         found = self.text.variable(dtype.storage, self.text.fresh("product"))
-        self._multiplied(x, y, f"&{found}", dtype)
+        self._by_ours(x, y, f"&{found}", dtype)
         return Number(dtype, self.text.named(dtype.register, found), None, *bounds_of(dtype)[1:])
 
     def _summed(self, x: Array, y: Array) -> Number:
@@ -89,24 +91,36 @@ class Products(Arithmetic):
         assert isinstance(product, Elements)
         return self.reduced("sum", product)
 
-    def _multiplied(self, x: Array, y: Array, out: str, dtype: DType) -> None:
+    def _multiplied(self, x: Array, y: Array, made: Strided, dtype: DType) -> None:
         """A product with a matrix: by the library, by ours, or as C decides by the sizes."""
         one = Size.of(1)
         rows, columns = x.sizes[0] if x.rank == 2 else one, y.sizes[1] if y.rank == 2 else one
         sizes = Sizes(rows, x.sizes[-1], columns)
-        by_library = dtype in SUMMED and self.served.by_library(sizes)
-        if by_library:
-            self._by_library(x, y, out, dtype)
+        if dtype not in SUMMED:
+            self._by_ours(x, y, made.pointer, dtype)
             return
-        matrices = self._matrices(x, y, dtype)
-        ours = f"loop_multiply_here<{self._adder(dtype)}>({', '.join(matrices)}, {out});"
-        if by_library is None:
-            with self.text.block(f"if ({sizes.by_library})"):
-                self._passed(matrices, out, dtype)
-            self.text.add(f"else {ours}")
-        else:
-            self.text.add(ours)
-        self.text.add(f"LOOP_TICK({sizes.steps});")
+        self._either(
+            self.served.by_library(sizes), sizes.by_library,
+            lambda: self._by_library(x, y, made.pointer, dtype),
+            lambda: self._by_ours(x, y, made.pointer, dtype),
+        )  # fmt: skip
+
+    def _either(
+        self, known: bool | None, asked: str, one: Callable[[], None], other: Callable[[], None]
+    ) -> None:
+        """The lines of one of two ways, or of both where C asks."""
+        if known is not None:
+            (one if known else other)()
+            return
+        with self.text.block(f"if ({asked})"):
+            one()
+        with self.text.block("else"):
+            other()
+
+    def _by_ours(self, x: Array, y: Array, out: str, dtype: DType) -> None:
+        matrices = ", ".join(self._matrices(x, y, dtype))
+        self.text.add(f"loop_multiply_here<{self._adder(dtype)}>({matrices}, {out});")
+        self.text.add(f"LOOP_TICK({' * '.join(s.factor for s in (*x.sizes, *y.sizes[1:]))});")
 
     def _by_library(self, x: Array, y: Array, out: str, dtype: DType) -> None:
         self._passed(self._matrices(x, y, dtype), out, dtype)
@@ -135,6 +149,8 @@ class Products(Arithmetic):
             f"    static T start() {{ return {rename(added.start, slots)}; }}",
             f"    static T add(T x, T y, T acc) {{ return {rename(added.text, slots)}; }}",
             f"    static T last(T acc) {{ return {rename(last.text, slots)}; }}",
+            f"    static constexpr int64 few_rows = {HOST_FEW_ROWS if dtype in SUMMED else 0};",
+            *(f"    {line}" for line in row_of_products(dtype) if dtype in SUMMED),
             "};",
         )
         self.functions["\n".join(lines)] = None
@@ -165,3 +181,19 @@ class Products(Arithmetic):
     def library(self) -> str:
         """The parameter that has the routines."""
         raise NotImplementedError
+
+
+def row_of_products(dtype: DType) -> Iterator[str]:
+    """Members of a struct: by one column, kernels sum the products of each row."""
+    x, y, term = (Value(n, dtype, ()) for n in range(3))
+    product = Node(OPERATORS["multiply"], (x, y), (term,), ())
+    (line,), _ = bind_map(Origin(product, 0), Phase.EPILOGUE, ["x", "y"], ["term"], str)
+    operator = OPERATORS["sum"]
+    sums = Node(operator, (term,), (Value(3, dtype, ()),), frozen_attrs(operator, {}))
+    found = bind_reduction(Origin(sums, 0), "term", "row", "")
+    acc = found.ctype
+    yield f"using Acc = {acc};"
+    yield f"static Acc zero() {{ return {found.identity}; }}"
+    yield f"static void take(T x, T y, Acc& row_acc) {{ {line.text} {found.accumulate.text} }}"
+    yield f"static Acc joined(Acc x, Acc y) {{ return {found.joined('x', 'y')}; }}"
+    yield f"static T total(Acc acc) {{ return {found.result('acc')}; }}"

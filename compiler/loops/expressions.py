@@ -12,7 +12,7 @@ from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.facts import SizeFacts
-from opweave.compiler.lines.indexing import Indexing, Item, Slice
+from opweave.compiler.lines.indexing import ALL, Indexing, Item, Slice
 from opweave.compiler.lines.lists import Lists
 from opweave.compiler.lines.numbers import Numbers, literal
 from opweave.compiler.lines.picking import Picked, Picking
@@ -139,17 +139,20 @@ class Expressions(Picking):
             found.append(held)
         return found
 
-    def items(self, node: ast.expr) -> list[Item | Array]:
-        """An index of Python."""
-        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    def items(self, node: ast.expr, rank: int) -> list[Item | Array]:
+        """An index of Python, of an array of so many axes."""
+        parts = parts_of(node)
         found: list[Item | Array] = []
+        left_out = [n for n, part in enumerate(parts) if is_ellipsis(part)]
         for part in parts:
             if isinstance(part, ast.Slice):
                 found.append(self._slice(part))
             elif isinstance(part, ast.List):
                 found.append(self._listed(part))
-            else:
+            elif not is_ellipsis(part):
                 found.append(as_item(self.value(part)))
+        if left_out:
+            found[left_out[0] : left_out[0]] = axes_between(found, rank, len(left_out))
         return found
 
     def _listed(self, node: ast.List) -> Array:
@@ -189,6 +192,27 @@ class Expressions(Picking):
     def resolve_attribute(self, owner: Any, name: str) -> Any:
         """An attribute of a module or of a function of NumPy; notes that it was asked for."""
         raise NotImplementedError
+
+
+def parts_of(index: ast.expr) -> list[ast.expr]:
+    """The parts of an index of Python."""
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def is_ellipsis(node: ast.expr) -> bool:
+    """Whether a part of an index is ``...``."""
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def axes_between(items: Sequence[Item | Array], rank: int, count: int) -> list[Slice]:
+    """What ``...`` stands for beside other items.
+
+    Raises:
+        NoLoopError: arrays beside it, whose axes may move to the front; more than one of it.
+    """
+    if count > 1 or any(isinstance(item, Strided | Elements) for item in items):
+        raise NoLoopError("an index of arrays with ... between them")
+    return [ALL] * (rank - sum(item is not None for item in items))
 
 
 def as_item(held: Held) -> Item | Array:

@@ -246,7 +246,7 @@ class LoopNames(Expressions):
         array = self.value(node.value)
         if not isinstance(array, Strided):
             raise NoLoopError("an assignment to an item of what is no array")
-        return self.part(array, self.items(node.slice))
+        return self.part(array, self.items(node.slice, array.rank))
 
     def put(self, target: Strided | Picked, held: Held) -> None:
         """Assign to the elements of a part of an array."""

@@ -23,7 +23,7 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.expressions import Expressions
+from opweave.compiler.loops.expressions import Expressions, is_ellipsis, parts_of
 from opweave.opcodes.dtypes import BOOL
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
@@ -138,7 +138,10 @@ def _subscript(self: Expressions, node: ast.Subscript) -> Held:
         array = self.apart(array)
     if not isinstance(array, Strided):
         raise NoLoopError("an index of what is no array")
-    return self.loaded(self.part(array, self.items(node.slice)))
+    part = self.part(array, self.items(node.slice, array.rank))
+    if not part.sizes and any(map(is_ellipsis, parts_of(node.slice))):
+        raise NoLoopError("an index with ... that gives an array of no axes")
+    return self.loaded(part)
 
 
 def tabled(self: Expressions, items: Sequence[Held], place: Number) -> Held:

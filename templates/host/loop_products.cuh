@@ -55,27 +55,68 @@ void loop_multiply(const ProductLibrary& library, int kind, const LoopMatrix<T>&
     library.compute(&p);
 }
 
-// The same by ours, in the order of kernels: every element of `out` takes the products in rising order.
+// The same by ours, in the order of kernels: every element of the result, which lie `line` and `next` apart,
+// takes the products in rising order.  Columns of `y` are taken side by side, from a panel where they are
+// not neighbours in memory.
+template <class Adder, class T>
+OW_INLINE void columns_by_ours(const LoopMatrix<T>& x, const LoopMatrix<T>& y, T* out, int64 line, int64 next) {
+    constexpr int64 WIDTH = 64, PANEL = 2048;
+    T acc[WIDTH], panel[PANEL];
+    for (int64 from = 0, here; from < y.columns; from += here) {
+        here = y.columns - from < WIDTH ? y.columns - from : WIDTH;
+        int64 done = 0;
+        do {
+            int64 deep = y.rows - done, apart = y.line;
+            const T* rows = y.at + done * y.line + from * y.next;
+            if (y.next != 1) {
+                if (deep > PANEL / here) deep = PANEL / here;
+                for (int64 k = 0; k < deep; ++k)
+                    for (int64 j = 0; j < here; ++j) panel[k * here + j] = rows[k * y.line + j * y.next];
+                rows = panel, apart = here;
+            }
+            const bool is_first = done == 0, is_last = done + deep == y.rows;
+            for (int64 i = 0; i < x.rows; ++i) {
+                const T* const left = x.at + i * x.line + done * x.next;
+                T* const to = out + i * line + from * next;
+                T* const __restrict__ row = next == 1 ? to : acc;
+                if (is_first || next != 1)
+                    for (int64 j = 0; j < here; ++j) row[j] = is_first ? Adder::start() : to[j * next];
+                for (int64 k = 0; k < deep; ++k) {
+                    const T each = left[k * x.next];
+                    #pragma GCC ivdep
+                    for (int64 j = 0; j < here; ++j) row[j] = Adder::add(each, rows[k * apart + j], row[j]);
+                }
+                if (is_last)
+                    for (int64 j = 0; j < here; ++j) row[j] = Adder::last(row[j]);
+                if (next != 1)
+                    for (int64 j = 0; j < here; ++j) to[j * next] = row[j];
+            }
+            done += deep;
+        } while (done < y.rows);
+    }
+}
+template <class Adder> struct Turned : Adder {
+    using T = typename Adder::T;
+    static T add(T x, T y, T acc) { return Adder::add(y, x, acc); }
+};
+// By one column: the sum of each row of products.
+template <class Adder, class T>
+OW_INLINE void rows_by_ours(const LoopMatrix<T>& x, const LoopMatrix<T>& y, T* __restrict__ out) {
+    using Acc = typename Adder::Acc;
+    const bool few = x.rows < Adder::few_rows;
+    const int64 count = y.rows, next = x.next, line = y.line;
+    const T *row = x.at, *const column = y.at;
+    for (int64 i = 0; i < x.rows; ++i, row += x.line)
+        out[i] = Adder::total(row_of_rows<Acc>(few, count, Adder::zero(),
+            [=](int64 k, Acc& acc) { Adder::take(row[k * next], column[k * line], acc); },
+            [](Acc a, Acc b) { return Adder::joined(a, b); }));
+}
 template <class Adder, class T>
 __attribute__((noinline)) void loop_multiply_here(const LoopMatrix<T>& x, const LoopMatrix<T>& y, T* __restrict__ out) {
-    const int64 n = y.columns;
-    for (int64 i = 0; i < x.rows; ++i, out += n) {
-        const T* const left = x.at + i * x.line;
-        if (y.next != 1 || n == 1) {
-            for (int64 j = 0; j < n; ++j) {
-                T acc = Adder::start();
-                for (int64 k = 0; k < x.columns; ++k)
-                    acc = Adder::add(left[k * x.next], y.at[k * y.line + j * y.next], acc);
-                out[j] = Adder::last(acc);
-            }
-            continue;
-        }
-        for (int64 j = 0; j < n; ++j) out[j] = Adder::start();
-        for (int64 k = 0; k < x.columns; ++k) {
-            const T each = left[k * x.next], *const row = y.at + k * y.line;
-            #pragma GCC ivdep
-            for (int64 j = 0; j < n; ++j) out[j] = Adder::add(each, row[j], out[j]);
-        }
-        for (int64 j = 0; j < n; ++j) out[j] = Adder::last(out[j]);
-    }
+    if constexpr (Adder::few_rows > 0)
+        if (y.columns == 1) return rows_by_ours<Adder>(x, y, out);
+    if (y.columns >= 4 || y.columns >= x.rows) return columns_by_ours<Adder>(x, y, out, y.columns, 1);
+    // few columns: they are what is run over, for many rows of x side by side
+    columns_by_ours<Turned<Adder>>(LoopMatrix<T>{y.at, y.columns, y.rows, y.next, y.line},
+        LoopMatrix<T>{x.at, x.columns, x.rows, x.next, x.line}, out, 1, y.columns);
 }

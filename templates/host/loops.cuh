@@ -196,13 +196,24 @@ OW_INLINE int64 slice_length(int64 start, int64 stop, int64 step) {
     return stop < start ? (start - stop - 1) / -step + 1 : 0;
 }
 
-// Elements of a row joined by the accumulation plan of the host: 32 running values, joined pairwise;
-// a long row is 16 runs, whose results are joined in order.
+// Elements of a row joined by the accumulation plan of the host: 32 running values, joined pairwise; a
+// long row is 16 runs, whose results are joined in order.
 #define LOOP_LANES 32
 #define LOOP_LONG_ROW 65536
 #define LOOP_PARTS 16
+// Of a row of up to 4 elements: the others of the 32 values are as at their start, and change nothing.
+template <class T, class Take, class Join>
+OW_INLINE T few_of(int64 begin, int64 count, T start, Take take, Join join) {
+    T first = start, second = start, third = start, fourth = start;
+    if (count > 0) take(begin, first);
+    if (count > 1) take(begin + 1, second);
+    if (count > 2) take(begin + 2, third);
+    if (count > 3) take(begin + 3, fourth);
+    return join(join(first, third), join(second, fourth));
+}
 template <class T, class Take, class Join>
 OW_INLINE T run_of(int64 begin, int64 end, T start, Take take, Join join) {
+    if (end - begin <= 4) return few_of<T>(begin, end - begin, start, take, join);
     T acc[LOOP_LANES];
     for (int l = 0; l < LOOP_LANES; ++l) acc[l] = start;
     int64 k = begin;

@@ -302,3 +302,18 @@ PROGRAMS |= {
     ),
     "kept_from_round_to_round": (kept_from_round_to_round, (row(7),)),
 }  # fmt: skip
+
+
+def left_out_axes(a, x, out):
+    for k in range(3):
+        out[...] += a[..., k] * 2 + a[k, ...].sum()
+        a[k, ..., 1:] -= out[..., None, 0] + x[...][k]
+        out[..., 1] = a[0, ..., 0]
+        x[..., k] += 1
+
+
+PROGRAMS |= {
+    "left_out_axes": (
+        left_out_axes, (np.arange(60.0).reshape(3, 4, 5), row(4), np.zeros((3, 4))),
+    ),
+}  # fmt: skip

@@ -1,10 +1,15 @@
 """What kernels give to lines of Python lies in memory as NumPy has it: a view of it is one, too."""
 
+import ast
+import inspect
+import textwrap
+
 import numpy as np
 import pytest
 
 import opweave as ow
 from opweave._loops.rolled import Rolled
+from opweave.compiler.loops.lowering import Lowering
 
 pytestmark = pytest.mark.host
 ROWS = np.linspace(0.1, 1, 24).reshape(4, 6)
@@ -99,3 +104,13 @@ def test_products_and_rows_stay_with_kernels():
         np.testing.assert_allclose(made, expected, rtol=1e-12)
     line = regressed.__code__.co_firstlineno
     assert (line + 4, line + 6) in [(first, last) for first, last, _ in run.by_kernels]
+
+
+def test_the_parts_of_lowering_override_only_what_is_left_open():
+    names = {name for part in Lowering.__mro__[:-1] for name in vars(part) if name[:2] != "__"}
+    for name in names:
+        ways = [vars(part)[name] for part in Lowering.__mro__[:-1] if name in vars(part)]
+        functions = [way for way in ways if inspect.isfunction(way)]
+        for open_one in functions[1:]:
+            body = ast.parse(textwrap.dedent(inspect.getsource(open_one))).body[0].body[1:]
+            assert all(isinstance(line, ast.Raise) for line in body), (name, functions)

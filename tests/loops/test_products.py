@@ -191,6 +191,45 @@ def test_rolled_products_equal_unrolled_ones_in_every_bit(name):
         assert np.array_equal(one, other) if one is not None else other is None
 
 
+# (rows, steps, columns) that kernels and loops multiply by themselves: columns that are few, more than
+# lie side by side, and steps that are more than a panel holds.
+OURS = [
+    (3, 3, 3),
+    (100, 7, 3),
+    (100, 50, 3),
+    (500, 2, 32),
+    (3, 5, 130),
+    (5, 150, 20),
+    (2, 900, 1),
+    (1, 40, 70),
+]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i8"])
+@pytest.mark.parametrize("sizes", OURS, ids=str)
+@pytest.mark.parametrize("lie", ["by_rows", "turned", "every_second"])
+def test_products_by_ours_are_the_same_in_every_bit(sizes, dtype, lie):
+    rows, steps, columns = sizes
+    assert not is_for_blas(*sizes)
+    x = (
+        (8 * numbers(rows, 2 * steps)).astype(dtype)[:, ::2]
+        if dtype == "c16"
+        else (8 * reals(rows, 2 * steps)).astype(dtype)[:, ::2]
+    )
+    y = (8 * reals(steps, columns)).astype(dtype)
+    if lie != "every_second":
+        x = x.copy()
+    if lie == "turned":
+        y = np.asfortranarray(y)
+    args = (x, y, result(x, y))
+    _, found = run_in_c(multiplied, args)
+    kernels = [a.copy() for a in args]
+    ow.fuse(multiplied, fullgraph=True)(*kernels)
+    assert np.array_equal(found[2], kernels[2])
+    near = 1e-6 * (abs(x) @ abs(y)).max()
+    np.testing.assert_allclose(found[2][0], x @ y, rtol=1e-6, atol=near)
+
+
 @pytest.mark.parametrize(
     "sizes",
     [

@@ -172,3 +172,18 @@ def test_planes_are_reduced_along_any_axis(shape):
     args = drawn, np.zeros(shape[1:]), np.zeros((shape[0], 1, shape[2]))
     expected, found = called(of_planes, args), run_in_c(of_planes, args)
     assert is_same(expected, found, exactly=True)
+
+
+def column_sums(A, found):
+    for k in range(len(A)):
+        found += A.sum(axis=0) * A[k]
+
+
+def test_what_a_reduction_takes_is_counted_as_many_steps():
+    fused = ow.fuse(column_sums)
+    args = (np.ones((200, 3)), np.ones(3))
+    fused(*args)
+    (source,) = fused.explain(*args).sources
+    assert "LOOP_TICK(n0 * n1);" in source
+    assert "LOOP_TICK(n0 * n0 * n0);" not in source
+    assert "LOOP_TICK(n1 * n1 * n1);" not in source
