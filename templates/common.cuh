@@ -262,7 +262,16 @@ template <class To> struct Convert {
     OW_INLINE T from(double x) { return OW_WHOLE(T, x); } }
 OW_CONVERT_WHOLE(int);
 OW_CONVERT_WHOLE(int64);
-OW_CONVERT_WHOLE(uint64);
+// What uint64 has not wraps as on x86, where it is taken from the lower or the upper half of it.
+template <class R> OW_INLINE uint64 wrapped(R x) {
+    const R half = R(9223372036854775808.0);
+    return x >= half ? (uint64)OW_WHOLE(int64, x - half) ^ 1ULL << 63 : (uint64)OW_WHOLE(int64, x);
+}
+template <> struct Convert<uint64> {
+    template <class From> OW_INLINE uint64 from(From x) { return (uint64)x; }
+    OW_INLINE uint64 from(float x) { return wrapped(x); }
+    OW_INLINE uint64 from(double x) { return wrapped(x); }
+};
 template <> struct Convert<bool> {
     template <class From> OW_INLINE bool from(From x) { return x != 0; }
 };

@@ -189,3 +189,12 @@ def test_bytes_of_floats_are_numpys_in_and_beyond_their_range(dtype):
     with np.errstate(all="ignore"):
         expected = x.astype(dtype)
     np.testing.assert_array_equal(ow.fuse(lambda x: x.astype(dtype))(x), expected)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_words_of_floats_wrap_as_numpys_do(dtype):
+    with np.errstate(all="ignore"):
+        x = np.array((*BEYOND, -1.5, 9.3e18, 2e19, -9.3e18) * 7).astype(dtype)
+        expected = x.astype(np.uint64)
+    np.testing.assert_array_equal(ow.fuse(lambda x: x.astype(np.uint64))(x), expected)
