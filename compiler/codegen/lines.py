@@ -43,8 +43,9 @@ class Origin:
     ) -> Line:
         """A line of the op-code of that name; without one, of the operator's."""
         name = name or self.node.operator.name
-        where = self.node.where
-        return Line(phase, name, text, self.comment, tuple(results), code, self.index, where)
+        where, slots = self.node.where, self.node.operator.cost.slots
+        made = Line(phase, name, text, self.comment, tuple(results), code, self.index, where)
+        return replace(made, slots=slots)
 
     def named_line(self, phase: Phase, text: str, code: OpCode, dtype: DType) -> Line:
         """A line of an op-code whose result only later op-codes of its operator know."""

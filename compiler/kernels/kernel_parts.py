@@ -9,6 +9,13 @@ from opweave.compiler.ir.values import Extent, Where
 from opweave.compiler.kernels.addressed import Addressed, Factor, TypedOperand
 from opweave.compiler.kernels.layout import Access, Places
 from opweave.compiler.kernels.param import Param as Param  # in pickles of earlier versions
+from opweave.compiler.kernels.read_first import (
+    ReadFirst,
+    columns_of,
+    names_column,
+    notes_faults,
+    read_first,
+)
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
@@ -28,6 +35,7 @@ class Line:
         opcode: the fragment, for computing op-codes.
         node: index of the graph's node, -1 for structural ones.
         function: the ``__device__`` function that the text of a running value's op-code calls.
+        slots: operations of its operator, a special function counting as several.
     """
 
     phase: Phase
@@ -39,6 +47,7 @@ class Line:
     node: int = -1
     where: Where = field(default=Where(), compare=False)
     function: str = ""
+    slots: int = 1
 
     @property
     def source(self) -> str:
@@ -204,16 +213,20 @@ class Pass:
     @property
     def uses_column(self) -> bool:
         """A line names the column ``j``, or notes faults of elements that are ``here``."""
-        return any({"j", "index_of"} & set(tokens(line.text)) for line in self.lines)
+        return names_column(self.lines)
 
     @property
     def notes_faults(self) -> bool:
-        return any("index_of" in tokens(line.text) for line in self.lines)
+        return notes_faults(self.lines)
 
     def index(self, end: str) -> list[str]:
         """The column of an element, and whether the array has it, as far as lines ask."""
-        column = ["const index_t j = j0 + l;"] if self.uses_column else []
-        return [*column, *([f"const bool here = j < {end};"] if self.notes_faults else [])]
+        return columns_of(self.lines, end)
+
+    @property
+    def read_first(self) -> ReadFirst | None:
+        """The lines in two loops, where elements are read one by one before much is computed."""
+        return read_first(self.lines, [store.value for store in self.stores])
 
     @property
     def has_windows(self) -> bool:

@@ -121,3 +121,71 @@ def test_a_gpus_threads_read_neighbours_as_they_are():
     x = RNG.standard_normal((9, 130)).astype(np.float32)
 
     assert "places" not in ow.fuse(filtered).lower(x, target="sm_90a").source
+
+
+# What is read one by one is read in a loop before the one that computes functions of it.
+I = np.random.default_rng(7).integers(-30, 30, 77)
+FUNCTIONS = {
+    "rows": lambda x, y: np.concatenate([np.exp(x) * y, x + y]),
+    "columns": lambda x, y: np.concatenate([np.exp(x) * y, np.cos(y[:, :2])], 1),
+    "boxes": lambda x, y: np.concatenate([x[:, :2] - np.exp(y[:, :2]), x[:, 2:] + np.exp(y[:, 2:])], 1),
+    "picked": lambda x, y: np.sin(x[I, 1]) + np.arange(77) * np.sqrt(abs(y[I, 0])),
+    "places_of_places": lambda x, y: np.exp(x[(np.abs(y[I, 2]) % 30).astype(int), 3]),
+    "a_condition_is_read": lambda x, y: np.where((x > 0)[I], np.exp(y[I]), 0),
+}  # fmt: skip
+
+
+def interleaved(x, y):
+    out = np.empty((len(x), 2 * x.shape[1]), x.dtype)
+    out[:, 0::2] = np.cos(x)
+    out[:, 1::2] = np.sin(y)
+    return out
+
+
+FUNCTIONS["interleaved"] = interleaved
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "i4"])
+def test_what_is_computed_of_elements_read_one_by_one(name, dtype):
+    if dtype == "c8" and name in ("picked", "places_of_places", "a_condition_is_read"):
+        pytest.skip("has no order")
+    x, y = ((3 * RNG.standard_normal((30, 5))).astype(dtype) for _ in range(2))
+    function = FUNCTIONS[name]
+    if dtype[0] in "ci" and name == "interleaved":
+        x, y = x.real.astype("f4"), y.real.astype("f4")
+    fused = ow.fuse(function)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(fused(x, y), function(x, y), rtol=2e-5, atol=2e-5)
+        assert np.array_equal(fused(x, y), fused.unfused()(x, y), equal_nan=True)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", ["rows", "columns", "interleaved"])
+def test_a_special_function_has_a_loop_without_reads(name):
+    x = RNG.standard_normal((30, 5)).astype("f4")
+    (source,) = ow.fuse(FUNCTIONS[name]).explain(x, x).sources
+    reads, computes = source.split("// read one by one, computed together")[-1].split(
+        "#pragma unroll", 1
+    )
+    assert "read_at" in reads
+    assert "read_at" not in computes
+    assert any(name in computes for name in ("exp(", "cos("))
+    assert not any(name in reads for name in ("exp(", "cos("))
+
+
+@pytest.mark.host
+def test_few_additions_are_computed_as_they_are_read():
+    x = RNG.standard_normal((30, 5)).astype("f4")
+    (source,) = ow.fuse(lambda x: np.concatenate([x + 1, x * 2])).explain(x).sources
+    assert "read_at" in source
+    assert "read one by one" not in source
+
+
+@pytest.mark.host
+def test_a_place_that_is_none_is_an_error_before_anything_is_computed():
+    x = RNG.standard_normal((30, 5)).astype("f4")
+    fused = ow.fuse(lambda x, i: np.exp(x[i, 1]))
+    with pytest.raises(IndexError):
+        fused(x, np.array([0, 30, 1]))
