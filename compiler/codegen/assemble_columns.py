@@ -54,8 +54,24 @@ def bands_of(assembler: Assembler) -> Bands | None:
     operands = assembler._walked()
     long = [d for d, e in enumerate(space) if e != 1]
     rows = collapse([d for d in long if d in axes], operands)
-    kept = collapse([d for d in long if d not in axes], operands)
-    return Bands(kept[:-1], rows[0], kept[-1]) if len(rows) == 1 and kept else None
+    kept = list(collapse([d for d in long if d not in axes], operands))
+    if len(rows) != 1 or not kept:
+        return None
+    columns = kept.pop(_band_of([_count(assembler, dims) for dims in kept], assembler, rows[0]))
+    return Bands(tuple(kept), rows[0], columns)
+
+
+def _band_of(counts: Sequence[int], assembler: Assembler, rows: DimList) -> int:
+    """Which of the dimensions outside become columns: the last, or on a host others of short rows.
+
+    ``np.einsum("nij,nj->ni", a, b)`` of 3 x 3 matrices: three columns, or one for each matrix.
+    """
+    short = assembler.device.is_host and _count(assembler, rows) <= SHORT
+    return counts.index(max(counts)) if short and counts[-1] < COLUMNS_FROM else len(counts) - 1
+
+
+def _count(assembler: Assembler, dims: DimList) -> int:
+    return count((assembler.form.space[d] for d in dims), assembler.extents)
 
 
 def columns_assembler(assembler: Assembler) -> type[ColumnsAssembler] | None:
@@ -68,10 +84,7 @@ def columns_assembler(assembler: Assembler) -> type[ColumnsAssembler] | None:
     bands, plan, on_host = bands_of(assembler), assembler.form.plan, assembler.device.is_host
     if bands is None or plan is None or plan.threads > MOST_DOWN:
         return None
-    space = assembler.form.space
-    rows, columns = (
-        count((space[d] for d in dims), assembler.extents) for dims in (bands.rows, bands.columns)
-    )
+    rows, columns = _count(assembler, bands.rows), _count(assembler, bands.columns)
     own = [(o, o.own_dim(bands.columns[-1])) for o in assembler.operands.values()]
     side_by_side = all(d is None or o.has_unit_stride(d) for o, d in own)
     if not on_host:

@@ -66,6 +66,16 @@ CASES = {
         numbers(5, 1, 4),
         numbers(1, 9, 4),
     ),
+    "short rows of few columns": (
+        lambda x, y: np.einsum("nij,nj->ni", x, y) / (x * y[:, None]).max(axis=2),
+        numbers(77, 3, 3),
+        numbers(77, 3),
+    ),
+    "short rows of few columns of batches": (
+        lambda x, y: (x * y[:, :, None] + np.arange(5)).argmax(axis=3),
+        numbers(3, 70, 2, 5),
+        numbers(3, 70, 5),
+    ),
     "short rows of a slice": (extremes_of_rows, numbers(50, 12)[::2, 1:9:3]),
     "places in short rows": (lambda x: x.argmin(axis=-1), numbers(77, 5, dtype="float64")),
     "rows just below a chunk": (lambda x: x.var(axis=-1), numbers(77, 31, dtype="float64")),
