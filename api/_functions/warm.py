@@ -20,7 +20,6 @@ from opweave._functions.warm_arguments import CallNodes, NotForC
 from opweave._functions.warm_results import (
     CallNumbers,
     Shapes,
-    Store,
     makes_of,
     results_in,
     stores_of,
@@ -32,7 +31,7 @@ from opweave.runtime.host.starts import MOST_KEPT, NativeStart
 from opweave.runtime.host.warm import Warm, WarmCall, is_known, warm_call
 from opweave.runtime.host.warm_arguments import told_types
 from opweave.runtime.host.warm_layout import UNKNOWN
-from opweave.runtime.host.warm_results import WarmConstant, WarmLeft, WarmShape
+from opweave.runtime.host.warm_results import WarmConstant, WarmLeft, WarmShape, WarmStore
 
 # Calls of a structure that came so often are counted each by itself; one that comes so often again
 # is C's from then on.
@@ -141,18 +140,17 @@ def warm_of(ready: Ready, nodes: CallNodes, values: Sequence[Any]) -> Warm | Non
     taken = tuple(map(numbers.packed, prepared.plan.scalars))
     told = told_types([*arguments, *(node for _, node in outside)])
     stores, shape, left = _given_back(ready, values, numbers, told)
-    shown = [] if shape is None else [shape, *(each.shape for each in left)]
+    shown = [each.shape for each in stores] + [each.shape for each in left]
+    shown += [] if shape is None else [shape]
     by_numbers = [each.number for each in prepared.returned if each.number is not None]
     places = [] if shape is not None else [*map(numbers.number, by_numbers)]
     return Warm(
         plan=kernels.address,
         arguments=arguments,
         outside=outside,
-        arrays=tuple(ready.arrays),
-        constants=tuple(prepared.constants),
-        numbers=taken,
-        expressions=tuple(numbers.expressions),
-        makes=makes_of(ready, stores, [x for one in shown for x in results_in(one)]),
+        arrays=tuple(ready.arrays), constants=tuple(prepared.constants),
+        numbers=taken, expressions=tuple(numbers.expressions),
+        makes=makes_of(ready, [x for one in shown for x in results_in(one)]),
         written=() if prepared.writes is None else prepared.writes.places,
         stores=stores,
         shape=shape,
@@ -161,15 +159,15 @@ def warm_of(ready: Ready, nodes: CallNodes, values: Sequence[Any]) -> Warm | Non
         target=None if shape is None else target_of(ready, shape),
         arena_bytes=prepared.plan.memory.nbytes,
         owner=ready,
-    )
+    )  # fmt: skip
 
 
 def _given_back(
     ready: Ready, values: Sequence[Any], numbers: CallNumbers, told: Sequence[type]
-) -> tuple[tuple[Store, ...], WarmShape | None, tuple[WarmLeft, ...]]:
+) -> tuple[tuple[WarmStore, ...], WarmShape | None, tuple[WarmLeft, ...]]:
     """What is stored, returned, and left in containers; no shape where Python does it."""
     try:
-        return stores_of(ready, values), *Shapes(ready, numbers, told).all()
+        return stores_of(ready, values, numbers), *Shapes(ready, numbers, told).all()
     except NotForC:
         return (), None, ()
 

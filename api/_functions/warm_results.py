@@ -21,7 +21,7 @@ from opweave.compiler.captures.structure import (
 )
 from opweave.compiler.ir.expr import Expr, scalar_function
 from opweave.compiler.ir.values import Scalar
-from opweave.runtime.calls.results import BOXED, TRUTH
+from opweave.runtime.calls.results import BOXED, TRUTH, Returned
 from opweave.runtime.host.copies import FROM_BYTES
 from opweave.runtime.host.warm import Make, is_plain
 from opweave.runtime.host.warm_arguments import INTEGERS, Lies
@@ -44,9 +44,11 @@ from opweave.runtime.host.warm_results import (
     WarmGiven,
     WarmLeft,
     WarmNew,
+    WarmPart,
     WarmResult,
     WarmShape,
     WarmStep,
+    WarmStore,
 )
 
 # The types of numbers, and those of kernels that C packs them as.
@@ -54,7 +56,6 @@ NUMBERS: dict[type, frozenset[str]] = {
     **dict.fromkeys((float, np.float64, np.float32), frozenset(("float64", "float32"))),
     **dict.fromkeys((int, np.int64, np.int32), frozenset(FORMS)),
 }
-Store = tuple[int, int, Any]
 
 
 class CallNumbers:
@@ -175,28 +176,39 @@ class Shapes:
         keys = structure.keys if structure.type is dict else ()
         return WarmNew(structure.type, keys, tuple(map(self._shape, structure.children)))
 
-    def _leaf(self) -> WarmResult:
-        returned, output = next(self._outputs)
-        if returned.number is not None:
-            return WarmResult(LEAF, self._numbers.leaf(returned.number))
-        if returned.view is not None:
+    def _leaf(self) -> WarmResult | WarmPart:
+        return result_of(*next(self._outputs), self._numbers)
+
+
+def result_of(returned: Returned, output: Any, numbers: CallNumbers) -> WarmResult | WarmPart:
+    """What becomes of an output of the graph.
+
+    Raises:
+        NotForC: Python makes it.
+    """
+    if returned.number is not None:
+        return WarmResult(LEAF, numbers.leaf(returned.number))
+    if returned.view is not None:
+        key = returned.view.basic_index
+        if key is None or (not returned.is_array and returned.kind != BOXED):
             raise NotForC
-        if returned.is_array or returned.kind == BOXED:
-            return WarmResult(AS_IT_IS, returned.array)
-        form = OF_PYTHON if returned.kind == TRUTH else SCALAR
-        return WarmResult(form, returned.array, output.dtype.numpy)
+        return WarmPart(returned.array, key)
+    if returned.is_array or returned.kind == BOXED:
+        return WarmResult(AS_IT_IS, returned.array)
+    form = OF_PYTHON if returned.kind == TRUTH else SCALAR
+    return WarmResult(form, returned.array, output.dtype.numpy)
 
 
-def results_in(shape: WarmShape) -> Iterator[WarmResult]:
+def results_in(shape: WarmShape) -> Iterator[WarmResult | WarmPart]:
     """The results of a shape, in their order."""
     if isinstance(shape, WarmNew):
         for value in shape.values:
             yield from results_in(value)
-    elif isinstance(shape, WarmResult):
+    elif isinstance(shape, WarmResult | WarmPart):
         yield shape
 
 
-def stores_of(ready: Ready, values: Sequence[Any]) -> tuple[Store, ...]:
+def stores_of(ready: Ready, values: Sequence[Any], numbers: CallNumbers) -> tuple[WarmStore, ...]:
     """What C stores in arguments when kernels are done.
 
     Raises:
@@ -205,32 +217,33 @@ def stores_of(ready: Ready, values: Sequence[Any]) -> tuple[Store, ...]:
     prepared, plan = ready.prepared, ready.prepared.plan
     straight = dict(plan.straight)
     lies = {plan.inputs + n: straight.get(value) for n, (value, _) in enumerate(plan.makes)}
+    outputs = ready.found.variant.graph.outputs
     found = []
     for output, place, key, by in plan.stores:
-        word = plan.outputs[output]
-        if key is ... and not by and lies.get(word) == place:
+        if key is ... and not by and lies.get(plan.outputs[output]) == place:
             continue  # a kernel has written there
-        made = prepared.returned[output]
-        is_more = callable(key) or made.view is not None or made.number is not None
-        # large ones are copied by many threads
-        if by or is_more or values[ready.arrays[place]].nbytes >= FROM_BYTES:
+        # whole ones that are large are copied by many threads
+        is_large = key is ... and values[ready.arrays[place]].nbytes >= FROM_BYTES
+        if by or callable(key) or is_large:
             raise NotForC
-        found.append((place, word, key))
+        shape = result_of(prepared.returned[output], outputs[output], numbers)
+        found.append(WarmStore(place, key, shape))
     return tuple(found)
 
 
-def makes_of(
-    ready: Ready, stores: Sequence[Store], shown: Sequence[WarmResult]
-) -> tuple[Make, ...]:
+def makes_of(ready: Ready, shown: Sequence[WarmResult | WarmPart]) -> tuple[Make, ...]:
     """How the results of a call are made; numbers of which C does all lie in its memory."""
     plan = ready.prepared.plan
     straight = dict(plan.straight)
     makes: list[Make] = [straight.get(value, make) for value, make in plan.makes]
     numbers = {
-        each.at - plan.inputs: each.dtype for each in shown if each.form in (SCALAR, OF_PYTHON)
+        each.at - plan.inputs: each.dtype
+        for each in shown
+        if isinstance(each, WarmResult) and each.form in (SCALAR, OF_PYTHON)
     }
-    for word in (word for _, word, _ in stores):
-        numbers.pop(word - plan.inputs, None)
+    for each in shown:
+        if isinstance(each, WarmPart):  # of an array, which Python has
+            numbers.pop(each.word - plan.inputs, None)
     # one that begins as zero has a function of its own
     for n in [n for n in numbers if is_plain(makes[n])][:MOST_NUMBERS]:
         makes[n] = numbers[n]
@@ -242,7 +255,8 @@ def target_of(ready: Ready, shape: WarmShape) -> tuple[Lies, int] | None:
     prepared = ready.prepared
     if ready.structure is not None or prepared.writes is not None or prepared.added:
         return None
-    assert isinstance(shape, WarmResult)
+    if not isinstance(shape, WarmResult):
+        return None
     made = shape.at - prepared.plan.inputs
     if shape.form != AS_IT_IS or not 0 <= made < len(prepared.plan.makes):
         return None

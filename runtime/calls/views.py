@@ -22,6 +22,32 @@ class ViewRecipe(NamedTuple):
     axes: tuple[int | None, ...]
     shape: tuple[int, ...]
 
+    @property
+    def basic_index(self) -> tuple[Any, ...] | None:
+        """The basic index that gives the view; None where no index does."""
+        kept = [axis for axis in self.axes if axis is not None]
+        if self.shape_of_base is not None or kept != sorted(kept):
+            return None
+        found, place = list[Any](), 0
+        picked = self.picked or (slice(None),) * (max(kept, default=-1) + 1)
+        for axis, part in enumerate(picked):
+            while place < len(self.axes) and self.axes[place] is None:
+                found.append(None)
+                place += 1
+            if part != slice(None) and None in (part.start, part.stop):
+                return None
+            if axis in kept:
+                found.append(part)
+                place += 1
+            elif _length(part) == 1:
+                found.append(part.start)
+            else:
+                return None
+        found += [None] * (len(self.axes) - place)
+        lengths = [1 if part is None else _length(part) for part in found if type(part) is not int]
+        is_same = all(n in (None, e) for n, e in zip(lengths, self.shape, strict=True))
+        return (*found, ...) if is_same else None
+
     def of(self, array: Any) -> Any:
         """The view of an array."""
         if self.shape_of_base is not None:
@@ -29,3 +55,8 @@ class ViewRecipe(NamedTuple):
         made = with_axes(array[self.picked] if self.picked else array, self.axes)
         # a slice of a new axis takes all of it, or nothing
         return made if made.shape == self.shape else made[tuple(map(slice, self.shape))]
+
+
+def _length(part: slice) -> int | None:
+    """How many places a slice names; None where its array tells."""
+    return None if part.start is None else len(range(part.start, part.stop, part.step or 1))

@@ -43,7 +43,8 @@ class NativeStart:
         steps: Iterable[Step] = self.plan.steps
         if (layouts := prepared.layouts) is not None:
             steps = (native_product(step, layouts) for step in steps)
-        self._parts = tuple(self._joined(steps))
+        # numbers alone may be stored: then there is a part of no kernels
+        self._parts = tuple(self._joined(steps)) or (NativeSteps([], self.plan.arena),)
         alone = self._parts[0] if len(self._parts) == 1 else None
         self.whole = alone if isinstance(alone, NativeSteps) else None
         self._pack_row = struct.Struct(f"<{self.plan.formats}").pack

@@ -46,6 +46,7 @@ from opweave.runtime.host.warm_results import (
     WarmLeft,
     WarmShape,
     WarmStep,
+    WarmStore,
     op_rows,
     put_rows,
     shape_rows,
@@ -73,7 +74,7 @@ class Warm:
         expressions: of numbers that follow from others, which are leaves behind the others.
         makes: of each result.
         written: arrays that kernels write to, by their words.
-        stores: (array, word, key): what arguments hold when kernels are done.
+        stores: what arguments hold when kernels are done.
         shape: what is returned; None where ``finish`` makes it.
         left: what is left in containers.
         finish: makes of a tuple of arrays, one of containers, and one of numbers by expressions
@@ -94,7 +95,7 @@ class Warm:
     expressions: tuple[tuple[WarmStep, ...], ...]
     makes: tuple[Make, ...]
     written: tuple[int, ...]
-    stores: tuple[tuple[int, int, Any], ...]
+    stores: tuple[WarmStore, ...]
     shape: WarmShape | None
     left: tuple[WarmLeft, ...]
     finish: Callable[..., Any] | None
@@ -163,7 +164,8 @@ def _table_rows(
     words[len(warm.arrays) : len(warm.arrays) + len(warm.constants)] = map(id, warm.constants)
     constants = (Lies.of(array).span for array in warm.constants)
     first = warm.words - len(warm.numbers)
-    shapes = [] if warm.shape is None else [warm.shape, *(left.shape for left in warm.left)]
+    shapes: list[WarmShape] = [each.shape for each in warm.stores]
+    shapes += [] if warm.shape is None else [warm.shape, *(left.shape for left in warm.left)]
     return {
         "nodes": _rows(CNode, nodes.rows),
         "outside": _rows(CRoot, [place.row for place, _ in warm.outside]),
@@ -175,7 +177,7 @@ def _table_rows(
         "target": _rows(CNode, target.rows),
         "spans": _rows(CSpan, [*nodes.spans, *constants, *target.spans]),
         "written": _rows(c_int, warm.written),
-        "stores": _rows(CStore, [(to, origin, id(key)) for to, origin, key in warm.stores]),
+        "stores": _rows(CStore, [(each.word, id(each.key)) for each in warm.stores]),
         "ops": _rows(COp, op_rows(warm.expressions)),
         "op_counts": _rows(c_int, [*map(len, warm.expressions)]),
         "shapes": _rows(CShape, [row for shape in shapes for row in shape_rows(shape, alive)]),

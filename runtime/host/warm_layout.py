@@ -10,7 +10,7 @@ from typing import Any
 NOTHING, ANY, SAME, ARRAY, REAL, INTEGER, TUPLE, LIST, DICT, OBJECT = range(10)
 HERE, IN_DICT, IN_CELL = range(3)
 CALLED, EMPTY, NUMBER, ARGUMENT = range(4)
-AS_IT_IS, SCALAR, TRUTH, LEAF, CONSTANT, AGAIN, NEW_TUPLE, NEW_LIST, NEW_DICT = range(9)
+AS_IT_IS, SCALAR, TRUTH, LEAF, CONSTANT, AGAIN, PART, NEW_TUPLE, NEW_LIST, NEW_DICT = range(10)
 AS_INTEGER, AS_REAL, BY_TYPE = range(3)
 FORMS = {name: form for form, name in enumerate(("float64", "float32", "int64", "int32"))}
 # Of a call at most: words, containers, and results that are numbers.
@@ -19,7 +19,7 @@ MOST_WORDS, MOST_CONTAINERS, MOST_NUMBERS = 256, 64, 8
 DEEPEST_EXPRESSION, MOST_OPERANDS = 16, 3
 FUNCTIONS = (
     "PyObject_CallNoArgs", "PyObject_CallFunctionObjArgs", "PyObject_Vectorcall",
-    "PyObject_SetItem", "PyTuple_New",
+    "PyObject_SetItem", "PyObject_GetItem", "PyTuple_New",
     "PyTuple_SetItem", "PyList_New", "PyList_SetItem", "PyDict_New", "PyTuple_GetItem",
     "PyTuple_Size", "PyList_GetItem", "PyList_Size", "PyDict_Next", "PyDict_Size",
     "PyDict_GetItemWithError", "PyObject_GenericGetDict", "PyCell_Get", "Py_IncRef", "Py_DecRef",
@@ -107,7 +107,7 @@ class CMade(ctypes.Structure):
 class CStore(ctypes.Structure):
     """``Store`` of results.h."""
 
-    _fields_ = (("to", c_int), ("origin", c_int), ("key", c_void_p))
+    _fields_ = (("to", c_int), ("key", c_void_p))
 
 
 class COp(ctypes.Structure):

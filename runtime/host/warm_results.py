@@ -13,6 +13,7 @@ from opweave.runtime.host.warm_layout import (
     NEW_DICT,
     NEW_LIST,
     NEW_TUPLE,
+    PART,
     COp,
     CPut,
     CShape,
@@ -27,6 +28,21 @@ class WarmResult(NamedTuple):
     form: int
     at: int
     dtype: Any = None
+
+
+class WarmPart(NamedTuple):
+    """A view of an array, by its word: what a basic index gives."""
+
+    word: int
+    key: tuple[Any, ...]
+
+
+class WarmStore(NamedTuple):
+    """The word of an argument, a key of it, and what stands there when kernels are done."""
+
+    word: int
+    key: Any
+    shape: WarmResult | WarmPart
 
 
 class WarmConstant(NamedTuple):
@@ -49,7 +65,7 @@ class WarmNew(NamedTuple):
     values: tuple[Any, ...]
 
 
-WarmShape = WarmResult | WarmConstant | WarmGiven | WarmNew
+WarmShape = WarmResult | WarmPart | WarmConstant | WarmGiven | WarmNew
 
 
 class WarmLeft(NamedTuple):
@@ -74,6 +90,8 @@ def shape_rows(shape: WarmShape, alive: list[Any]) -> list[CShape]:
     alive.append(shape)
     if isinstance(shape, WarmResult):
         return [CShape(shape.form, shape.at, id(shape.dtype))]
+    if isinstance(shape, WarmPart):
+        return [CShape(PART, shape.word, id(shape.key))]
     if isinstance(shape, WarmConstant):
         return [CShape(CONSTANT, 0, id(shape.value))]
     if isinstance(shape, WarmGiven):

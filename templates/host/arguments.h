@@ -8,6 +8,7 @@ struct Python {
     uint64 (*give)(uint64, ...);             // PyObject_CallFunctionObjArgs, whose last is 0
     uint64 (*give_all)(uint64, const uint64*, long long, uint64);  // PyObject_Vectorcall
     int (*set_item)(uint64, uint64, uint64);         // PyObject_SetItem
+    uint64 (*get_item)(uint64, uint64);      // PyObject_GetItem
     uint64 (*tuple)(long long);              // PyTuple_New
     int (*put)(uint64, long long, uint64);   // PyTuple_SetItem, which takes the reference over
     uint64 (*list)(long long);               // PyList_New

@@ -126,10 +126,14 @@ bool make_results(const Known& known, uint64* words, Place* places, uint64 targe
     return true;
 }
 
-bool stores(const Known& known, const uint64* words) {
+// What arguments hold, by the first of the shapes.
+bool stores(const Known& known, const Shape*& next, const Taken& taken) {
     for (long long i = 0; i < known.store_count; ++i) {
         const Store& store = known.stores[i];
-        if (python.set_item(words[store.to], store.key, words[store.from])) return false;
+        const uint64 value = built(next, taken);
+        const bool failed = !value || python.set_item(taken.words[store.to], store.key, value);
+        if (value) python.drop(value);
+        if (failed) return false;
     }
     return true;
 }
@@ -150,8 +154,8 @@ uint64 finished(const Known& known, const Taken& taken) {
 
 uint64 returned(const Known& known, const Taken& taken) {
     if (known.finish) return finished(known, taken);
-    if (!stores(known, taken.words)) return 0;
     const Shape* next = known.shapes;
+    if (!stores(known, next, taken)) return 0;
     const uint64 found = built(next, taken);
     for (long long i = 0; found && i < known.put_count; ++i) {
         const uint64 value = built(next, taken);

@@ -12,13 +12,13 @@ enum From { CALLED, EMPTY, NUMBER, ARGUMENT };
 struct Made { uint64 make, descr; const long long* extents; int dims, from, argument, unused; };
 // What is returned, in front of what it holds: an array, NumPy's number or Python's bool that one holds, a leaf,
 // an object, a container of the arguments, or a new one.
-enum Form { AS_IT_IS, SCALAR, TRUTH, LEAF, CONSTANT, AGAIN, NEW_TUPLE, NEW_LIST, NEW_DICT };
+enum Form { AS_IT_IS, SCALAR, TRUTH, LEAF, CONSTANT, AGAIN, PART, NEW_TUPLE, NEW_LIST, NEW_DICT };
 struct Shape {
     int form, at;         // the word, leaf or container; how many a new container holds
     uint64 object;        // the dtype of a number, or the object
     const uint64* keys;   // of a dict
 };
-struct Store { int to, from; uint64 key; };  // array[key] = array, when kernels are done
+struct Store { int to; uint64 key; };  // array[key] = what a shape says, when kernels are done
 struct Put { int container, is_attribute; uint64 key; };  // what is left in a container, by its shape
 
 // Where kernels leave a number, and what they find it by.
@@ -90,6 +90,7 @@ uint64 built(const Shape*& next, const Taken& taken) {
     const Shape& shape = *next++;
     if (shape.form >= NEW_TUPLE) return built_new(shape, next, taken);
     if (shape.form == SCALAR) return python.scalar(array_of(taken.words[shape.at]).data, shape.object, 0);
+    if (shape.form == PART) return python.get_item(taken.words[shape.at], shape.object);
     uint64 found = shape.object;
     if (shape.form == AS_IT_IS) found = taken.words[shape.at];
     if (shape.form == TRUTH) found = *array_of(taken.words[shape.at]).data ? python.yes : python.no;

@@ -15,7 +15,7 @@ import pytest
 import opweave as ow
 from opweave.runtime.host.warm_layout import UNKNOWN
 from tests.warm.by_c import arrays_in, copied
-from tests.warm.test_warm_calls import CALLS, ENOUGH, PYTHONS, Body, Counting, D, warmed
+from tests.warm.test_warm_calls import CALLS, ENOUGH, Body, Counting, D, warmed
 
 pytestmark = pytest.mark.host
 
@@ -36,7 +36,7 @@ def test_no_array_is_held():
         assert [sys.getrefcount(a) for a in arrays_in(args)] == before, name
 
 
-@pytest.mark.parametrize("name", sorted(CALLS.keys() - PYTHONS))
+@pytest.mark.parametrize("name", sorted(CALLS))
 def test_nothing_is_lost_or_kept(name):
     """No object is left over, and none is given back twice."""
     function, args = CALLS[name]
@@ -179,3 +179,25 @@ def test_what_a_handler_of_a_signal_raises_is_not_lost():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert raised == len(came)
+
+
+def test_an_index_that_has_no_element_is_an_error_as_ever():
+    fused, call = warmed(lambda x, i: x[i], (D, np.array([3, 0])))
+    bad = np.array([3, 12])
+    assert call(D, bad) is UNKNOWN
+    with pytest.raises(IndexError, match="12 is out of bounds"):
+        fused(D, bad)
+
+
+def test_an_index_that_has_no_element_leaves_arguments_as_numpy_does():
+    def moved_and_read(u, i):
+        u += 1
+        return u[i] * 2
+
+    fused, call = warmed(moved_and_read, (D, np.array([3, 0])))
+    ours, plain, bad = D.copy(), D.copy(), np.array([3, 12])
+    for function, u in ((fused, ours), (moved_and_read, plain)):
+        with pytest.raises(IndexError):
+            function(u, bad)
+    np.testing.assert_array_equal(ours, plain)
+    assert call is not None

@@ -36,6 +36,24 @@ def counted(u, v):
     return u
 
 
+def walled(u, wall):
+    u[0] = 0
+    u[-1] = wall * 2
+    u[:, 0] = u[:, 1]
+    u[:, -1] = u[:, -2] + 1
+
+
+def turned_edges(u):
+    u[-1] = u[:4, 1][::-1]
+    u[0] = u.T[2, :4]
+
+
+def means(u, v):
+    v[0] = u.mean()
+    v[1] = u.max() > 3
+    v[2:4] = 7
+
+
 def by_mask(u):
     u[u > 0] = 0
 
@@ -136,6 +154,15 @@ CALLS = {
     "by a temporary": (smoothed, (D,)),
     "in place and returned": (counted, (D, D + 1)),
     "by a mask": (by_mask, (D - 5,)),
+    "walls of numbers and views": (walled, (X.copy(), 1.5)),
+    "walls that are turned": (turned_edges, (X[:, :4].copy(),)),
+    "computed numbers in an array": (means, (X, D)),
+    "views of every kind": (
+        lambda x: (x[1], x[:, 2:9:3], x[::-1, None, 4], x[2, 3:4], (x + 1)[..., None]),
+        (X,),
+    ),
+    "a view that is turned": (lambda x: (x.T, x[:, None, ::-1].T, x.reshape(5, 12)), (X,)),
+    "an array of one view": (lambda x: np.array(x[1, 2]), (X,)),
     "in place and a number": (both, (D, D + 1)),
     "a dict of arrays": (lambda p, x: p["w"] * x + p["b"], ({"w": X, "b": X + 1}, X)),
     "nested": (lambda p, q: p["a"][0] + p["b"][1] * q[0], ({"a": (X,), "b": [1.0, X]}, (2.0, ()))),
@@ -152,10 +179,6 @@ CALLS = {
     "numbers of NumPy's": (lambda x, a, n: x * a + n, (X, np.float32(0.1), np.int64(3))),
     "an index": (lambda x, i: x[i], (D, np.array([3, 0, -1]))),
 }
-# Such calls are Python's: a result that is an argument needs none, the others are rare.
-PYTHONS = {"a constant", "nothing", "an argument", "big-endian"}
-
-
 WITH_OBJECTS = {"an object and its list"}
 
 
@@ -176,9 +199,6 @@ def test_c_gives_what_numpy_gives(name):
     given = fused.signature.in_order(second, {})
     expected, by_python = function(*first), fused._slowly(tuple(third), {}, None)
     result = call(*given) if call is not None else UNKNOWN
-    if name in PYTHONS:
-        assert result is UNKNOWN
-        result = fused(*given)
     assert result is not UNKNOWN
     assert type(result) is type(expected)
     if name in WITH_OBJECTS:
@@ -447,28 +467,6 @@ def test_a_number_that_cannot_be_computed_is_pythons_error():
     with pytest.raises(ZeroDivisionError):
         halved(plain, 0)
     assert same(vars(ours), vars(plain))
-
-
-def test_an_index_that_has_no_element_is_an_error_as_ever():
-    fused, call = warmed(lambda x, i: x[i], (D, np.array([3, 0])))
-    bad = np.array([3, 12])
-    assert call(D, bad) is UNKNOWN
-    with pytest.raises(IndexError, match="12 is out of bounds"):
-        fused(D, bad)
-
-
-def test_an_index_that_has_no_element_leaves_arguments_as_numpy_does():
-    def moved_and_read(u, i):
-        u += 1
-        return u[i] * 2
-
-    fused, call = warmed(moved_and_read, (D, np.array([3, 0])))
-    ours, plain, bad = D.copy(), D.copy(), np.array([3, 12])
-    for function, u in ((fused, ours), (moved_and_read, plain)):
-        with pytest.raises(IndexError):
-            function(u, bad)
-    np.testing.assert_array_equal(ours, plain)
-    assert call is not None
 
 
 def test_errors_asked_for_and_other_devices_are_not_passed_by():
