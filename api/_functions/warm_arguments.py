@@ -29,8 +29,8 @@ from opweave.runtime.host.warm_layout import HERE, IN_CELL, IN_DICT
 
 # Types of leaves: numbers that C reads, and values that are the same object at each call.
 NUMBERS = frozenset((float, np.float64, np.float32, int, np.int64, np.int32))
-SAME = (bool, str, FunctionType)
-CONSTANTS = frozenset((*SAME, *NUMBERS, complex, bytes, type, np.ufunc))
+SAME = (bool, str, FunctionType, type, np.ufunc)
+CONSTANTS = frozenset((*SAME, *NUMBERS, complex, bytes))
 
 
 class NotForC(Exception):
@@ -61,7 +61,7 @@ class CallNodes:
     def _read(self, read: Read, tree: Structure | None) -> tuple[FoundAt, Node]:
         place = read.place
         if place.watched:
-            raise NotForC
+            return self._watched(read, tree)
         if read.is_steady:  # whose object is asked for otherwise; an array may be another inside
             is_array = type(read.value) is np.ndarray
             node = Anything() if tree is None and not is_array else self._node(tree)
@@ -73,6 +73,14 @@ class CallNodes:
         if isinstance(place.scope, CellType):
             return FoundAt(IN_CELL, place.scope), self._node(tree)
         raise NotForC
+
+    def _watched(self, read: Read, tree: Structure | None) -> tuple[FoundAt, Node]:
+        """What the function sees itself in a class: it is as it was while it is that object."""
+        is_one = tree is None and (_is_constant(read.value) or type(read.value) is np.ndarray)
+        if not read.is_steady or not is_one:
+            raise NotForC
+        next(self._leaves)
+        return FoundAt(HERE, read.value), Anything()
 
     def _node(self, tree: Structure | None) -> Node:
         if tree is None:
@@ -89,7 +97,7 @@ class CallNodes:
         kind = type(value)
         if kind is np.ndarray:
             return Lies.of(value)
-        if kind in SAME or (is_static and _is_constant(value)):
+        if kind in SAME or isinstance(value, np.dtype) or (is_static and _is_constant(value)):
             return Same(value)
         if kind not in NUMBERS:
             raise NotForC

@@ -26,11 +26,10 @@ class ViewRecipe(NamedTuple):
     def basic_index(self) -> tuple[Any, ...] | None:
         """The basic index that gives the view; None where no index does."""
         kept = [axis for axis in self.axes if axis is not None]
-        if self.shape_of_base is not None or kept != sorted(kept):
+        if self.shape_of_base is not None or kept != sorted(kept) or len(self.picked) < len(kept):
             return None
         found, place = list[Any](), 0
-        picked = self.picked or (slice(None),) * (max(kept, default=-1) + 1)
-        for axis, part in enumerate(picked):
+        for axis, part in enumerate(self.picked):
             while place < len(self.axes) and self.axes[place] is None:
                 found.append(None)
                 place += 1
@@ -39,8 +38,8 @@ class ViewRecipe(NamedTuple):
             if axis in kept:
                 found.append(part)
                 place += 1
-            elif _length(part) == 1:
-                found.append(part.start)
+            elif part == slice(None) or _length(part) == 1:  # of an extent of 1
+                found.append(part.start or 0)
             else:
                 return None
         found += [None] * (len(self.axes) - place)
