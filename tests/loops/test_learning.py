@@ -76,6 +76,43 @@ def test_what_is_written_outside_of_the_arguments_is_written_once(name):
     np.testing.assert_allclose(found[1], expected[1])
 
 
+class Motion:
+    def __init__(self):
+        self.x, self.t, self.seen, self.of = row(6), 0.0, [0], {"n": 0}
+
+
+class Slots:
+    __slots__ = ("of", "seen", "t", "x")
+    __init__ = Motion.__init__
+
+
+def moves(o, steps):
+    for k in range(steps):
+        o.x = np.tanh(np.nancumsum(o.x[::-1]) + k)
+        o.t = o.t + 0.5
+        o.seen[0] = k
+        o.of["n"] += 1
+    return o.t
+
+
+@pytest.mark.parametrize("kind", [Motion, Slots])
+def test_what_a_call_leaves_in_objects_is_left_once(kind):
+    expected, fused = kind(), ow.fuse(moves)
+    moves(expected, 14)
+    for explained_first in (False, True):
+        found = kind()
+        if explained_first:
+            fused = ow.fuse(moves)
+            fused.explain(found, 14)
+            assert (found.t, found.seen, found.of) == (0.0, [0], {"n": 0})
+            np.testing.assert_array_equal(found.x, row(6))
+        for _ in range(2):
+            found = kind()
+            assert fused(found, 14) == 7.0
+            assert (found.t, found.seen, found.of) == (expected.t, expected.seen, expected.of)
+            np.testing.assert_allclose(found.x, expected.x)
+
+
 def test_explain_writes_to_no_argument():
     def folded(x):
         for i in range(1, len(x)):
