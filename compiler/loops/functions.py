@@ -59,6 +59,15 @@ def _range(self: Statements, *args: Held) -> Held:
     return Counted(start, stop, step)
 
 
+def _reversed(self: Statements, over: Held) -> Held:
+    """A range from its end; of a longer step its last number depends on both bounds."""
+    if not isinstance(over, Counted) or abs(over.step) != 1 or over.by:
+        raise NoLoopError("reversed of other than a range of step 1")
+    one = literal(over.step)
+    start, stop = (self.numbers.binary(ast.Sub, n, one) for n in (over.stop, over.start))
+    return Counted(start, stop, -over.step)
+
+
 def _zip(self: Statements, *args: Held, strict: Held = literal(False)) -> Held:
     items = tuple(a for a in args if isinstance(a, Strided | Counted | Zipped))
     if len(items) != len(args) or not items:
@@ -141,6 +150,8 @@ def _abs(self: Statements, x: Held) -> Held:
 
 
 def _float(self: Statements, x: Held) -> Held:
+    if isinstance(x, Unchanging) and x.value in ("inf", "-inf", "nan"):
+        return literal(float(x.value))
     if not isinstance(x, Number) or getattr(x.type, "kind", "") == "c":
         raise NoLoopError("float of an array")
     if x.is_python:
@@ -234,6 +245,7 @@ _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.len, _len),
     (builtins.zip, _zip),
     (builtins.enumerate, _enumerate),
+    (builtins.reversed, _reversed),
     (builtins.max, _extreme(">")),
     (builtins.min, _extreme("<")),
     (builtins.abs, _abs),

@@ -13,9 +13,11 @@ import numpy as np
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.picking import Picked
 from opweave.compiler.lines.values import (
     AgainError,
+    Array,
     Elements,
     Held,
     Number,
@@ -208,6 +210,11 @@ class LoopNames(Expressions):
             self.assign(target, held)
 
     def _unpacked(self, held: Held, count: int) -> list[Held]:
+        if isinstance(held, Strided | Elements) and held.rank:
+            rows = self.apart(held) if isinstance(held, Elements) else held
+            if self.served.is_equal(rows.sizes[0], count):  # as many rows, or elements
+                each = (self.indexing.index(rows, [literal(n)]) for n in range(count))
+                return [self.pinned(self.loaded(row)) for row in each]
         if not isinstance(held, Several) or len(held.items) != count:
             raise NoLoopError("an assignment of several values at once that are no tuple")
         return [self.pinned(item) for item in held.items]
@@ -250,7 +257,7 @@ class LoopNames(Expressions):
 
     def put(self, target: Strided | Picked, held: Held) -> None:
         """Assign to the elements of a part of an array."""
-        value = as_computed(held)
+        value = self.array_of(held) if isinstance(held, Several) else as_computed(held)
         whole = target.rest if isinstance(target, Picked) else target
         if whole.is_locked:
             raise NoLoopError("an assignment to what nobody may write to")
@@ -260,6 +267,10 @@ class LoopNames(Expressions):
             self.put_picked(target, value)
         else:
             self.store(target, value)
+
+    def array_of(self, held: Held) -> Array:
+        """The array that NumPy makes of a tuple or a list."""
+        raise NotImplementedError
 
     def written(self, target: Strided) -> None:
         """Note that an array is written to."""

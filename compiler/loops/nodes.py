@@ -23,7 +23,7 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.expressions import Expressions, is_ellipsis, parts_of
+from opweave.compiler.loops.expressions import Expressions, Kept, in_pairs, is_ellipsis, parts_of
 from opweave.opcodes.dtypes import BOOL
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
@@ -75,12 +75,13 @@ def _compare(self: Expressions, node: ast.Compare) -> Held:
     if len(node.ops) == 1:
         left, right = self.in_order([node.left, node.comparators[0]])
         return self.compare(type(node.ops[0]), left, right)
-    parts = [node.left, *node.comparators]
-    if not all(isinstance(part, ast.Name | ast.Constant) for part in parts[1:-1]):
-        raise NoLoopError("a chain of comparisons of what is computed")
-    pairs = zip(parts, node.ops, parts[1:], strict=False)
-    each: list[ast.expr] = [ast.Compare(left, [op], [right]) for left, op, right in pairs]
-    return _bool(self, ast.BoolOp(ast.And(), each))
+    return _bool(self, in_pairs(node))
+
+
+def _kept(self: Expressions, node: Kept) -> Held:
+    if node.held is None:
+        node.held = self.pinned(self.value(node.part))
+    return node.held
 
 
 def _bool(self: Expressions, node: ast.BoolOp) -> Held:
@@ -244,6 +245,7 @@ EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,
     ast.Compare: _compare,
+    Kept: _kept,
     ast.BoolOp: _bool,
     ast.IfExp: _choice,
     ast.Subscript: _subscript,
