@@ -27,7 +27,7 @@ from opweave.compiler.lines.values import (
     Unchanging,
 )
 from opweave.compiler.loops.appending import Appending
-from opweave.compiler.loops.functions import FUNCTIONS, METHODS, Keywords
+from opweave.compiler.loops.functions import FUNCTIONS, IN_PLACE, METHODS, Keywords
 from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.joining import as_array, of_numpy, with_axes
 from opweave.compiler.loops.statements import DEEPEST
@@ -81,7 +81,7 @@ class LoopCalls(Appending):
             return False
         if isinstance(node.func, ast.Attribute) and not self._is_outside(node.func.value):
             name = node.func.attr
-            return name in WRITTEN_METHODS or (name in METHODS and name != "fill")
+            return name in WRITTEN_METHODS or (name in METHODS and name not in IN_PLACE)
         if not self._is_outside(node.func):
             return False
         function = self.value(node.func)

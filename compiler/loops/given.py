@@ -115,8 +115,9 @@ class Result(NamedTuple):
 
     Attributes:
         type: of a number, or of an array's elements.
-        words: one of a number; two of a float of Python or of NumPy, the second says which; of an
-            array the address of memory that is the caller's now, and its extents.
+        words: one of a number; two of one of Python or of NumPy, the second says which, and a
+            third whether it is Python's integer; of an array the address of memory that is the
+            caller's now, and its extents.
         rank: of an array, else -1.
         perhaps: the last word says whether the name is bound.
     """

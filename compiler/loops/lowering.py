@@ -14,6 +14,7 @@ from opweave.compiler.captures.kinds import is_made_anew
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
 from opweave.compiler.lines.applied import dense_strides
+from opweave.compiler.lines.eithers import group_of
 from opweave.compiler.lines.values import (
     AgainError,
     Held,
@@ -129,7 +130,7 @@ class Lowering(Entering):
         for name in names:
             held = self.env.get(name)
             if isinstance(held, Mixed):
-                raise AgainError("either", name)
+                raise AgainError(held.what, name)
             if isinstance(held, Number):
                 found.append(self._number_left(name, held))
             elif isinstance(held, Strided) and held.base in self.held_by:
@@ -147,15 +148,18 @@ class Lowering(Entering):
     def _number_left(self, name: str, number: Number) -> Result:
         if not number.is_word:
             raise NoLoopError(f"{name}, whose type a loop does not return")
-        words = (number.text, number.maybe) if number.maybe else (number.text,)
+        words = tuple(filter(None, (number.text, number.maybe, number.whole)))
         return Result(name, number.type, words)
 
     def _perhaps_left(self, name: str) -> Result:
         """A number that may be unbound, where it has one type wherever it is bound."""
-        if not self.is_known("perhaps", name):
-            raise AgainError("perhaps", name)
         kinds = [kind for before, own, kind in self.variables if (before, own) == ("", name)]
         left = [t for t in NUMBERS if Number(t, "").type_name in kinds]
+        what = group_of([Number(t, "") for t in left]) if len(left) > 1 else None
+        if what is not None and not self.is_known(what, name):
+            raise AgainError(what, name)
+        if not self.is_known("perhaps", name):
+            raise AgainError("perhaps", name)
         if len(kinds) != 2 or len(left) != 1:  # the other one says whether it is bound
             raise NoLoopError(f"{name}, which is read behind the loop")
         variable, bound = (self.variables["", name, k] for k in sorted(kinds, key="bound".__eq__))

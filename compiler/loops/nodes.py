@@ -24,7 +24,7 @@ from opweave.compiler.lines.values import (
     Unchanging,
 )
 from opweave.compiler.loops.expressions import Expressions, Kept, in_pairs, is_ellipsis, parts_of
-from opweave.opcodes.dtypes import BOOL
+from opweave.opcodes.dtypes import BOOL, F64
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
 
@@ -40,7 +40,7 @@ def _constant(self: Expressions, node: ast.Constant) -> Held:
 def _name(self: Expressions, node: ast.Name) -> Held:
     if node.id in self.env:
         if isinstance(held := self.env[node.id], Mixed):
-            raise AgainError("either", self.prefix + node.id)
+            raise AgainError(held.what, self.prefix + node.id)
         return held
     if node.id in self.locals:
         raise NoLoopError(f"{node.id}, which may be unbound, or of several types")
@@ -63,7 +63,7 @@ def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
         return Number(bool, f"!{truth.text}", low=0, high=1)
     operand = self.computed(node.operand)
     if isinstance(operand, Number) and operand.maybe:
-        if not isinstance(node.op, ast.USub):
+        if not isinstance(node.op, ast.USub) or operand.type is not F64 or operand.whole:
             raise NoLoopError("an operator of a float of Python or of NumPy")
         return replace(operand, text=self.text.named("double", f"-{operand.text}"))
     if isinstance(operand, Number) and operand.is_python:

@@ -23,7 +23,7 @@ from opweave.compiler.loops.given import (
     places_of,
     words_of,
 )
-from opweave.opcodes.dtypes import DType
+from opweave.opcodes.dtypes import BOOL, F64, I64, DType
 from opweave.opcodes.errors import OutOfRangeError
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.calls.arrays import pointer
@@ -66,6 +66,8 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
+# Numbers of Python that a word holds as NumPy's.
+PYTHONS: Mapping[Any, type] = {F64: float, I64: int, BOOL: bool}
 # What a name holds that is not bound.
 UNBOUND = object()
 
@@ -187,7 +189,9 @@ def _left(result: Result, words: Sequence[int]) -> Any:
         return _number(words[0], result.type) if words[1] & 1 else UNBOUND
     if result.rank < 0:
         is_numpys = len(words) == 1 or words[1] & 1
-        return _number(words[0], result.type if is_numpys else float)
+        kind = result.type if is_numpys else PYTHONS[result.type]
+        found = _number(words[0], kind)
+        return int(found) if len(words) > 2 and words[2] & 1 else found
     assert isinstance(result.type, DType)
     made = np.empty(tuple(words[1:]), result.type.numpy)
     ctypes.memmove(made.ctypes.data, words[0], made.nbytes)

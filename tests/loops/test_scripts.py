@@ -166,6 +166,23 @@ def stores_lists(x, A):
         A[k, 1:] = (k, x[k])
 
 
+def alive(g, new):
+    for i in range(len(g)):
+        n = g[i] % 5
+        new[i] = n in (2, 3) or (i not in (1, 2.0) and g[i] in [4])
+        new[i] += 2 * (n not in (0, 1))
+
+
+def sorts_in_place(A, x):
+    for i in range(len(A) - 2):
+        w = A[i : i + 3, 1:].flatten()
+        w.sort()
+        A[:, i].sort()
+        x[i : i + 3].sort()
+        x[i] += w[4]
+    x.sort()
+
+
 def peaks(x, least):
     found = []
     for i in range(1, len(x) - 1):
@@ -236,6 +253,7 @@ PROGRAMS = {
         (stores_lists, (row(5), np.zeros((5, 3)))), (peaks, (row(40), 0.5)),
         (chained, (row(20), words(20, 4) % 30 - 5, np.zeros(20))), (chained_to_a_truth, (row(9),)),
         (not_asked_beyond, (row(9),)), (substituted, (row(9), row(9), row(9))),
+        (alive, (words(20, 4), np.zeros(20))), (sorts_in_place, (square(5), row(5))),
         (cheapest, (square(6), np.zeros(6))), (windows, (square(6), square(6))),
     ]
 }  # fmt: skip
