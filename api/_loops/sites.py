@@ -50,6 +50,7 @@ class Site:
         """What the names of its results hold afterwards; None where Python has to run it."""
         values = {name: names[name] for name in self.names if name in names}
         held = asked(self.attributes, names)
+        owners = [(a, names.get(a.owner)) for a in self.attributes if a.is_stored]
         names.clear()  # a frame keeps what locals() has found, and arrays of the loop would stay
         if held is None:
             self.left = self.left or "an attribute that is computed, or not there"
@@ -68,6 +69,10 @@ class Site:
             self.compiled -= 1
             self.left = self.left or "arrays that share memory, or of other extents"
             return None
+        finally:
+            for each, owner in owners:
+                if values[each.name] is not held[each.name]:
+                    object.__setattr__(owner, each.attribute, values[each.name])
         if made is None or not self.results:
             return (self.unbound,) * len(self.results)
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
@@ -87,6 +92,11 @@ class Site:
             self._quick[exact] = found
         return found
 
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The names of attributes that it assigns to."""
+        return tuple(each.name for each in self.attributes if each.is_stored)
+
     def takes_over(self, before: Any) -> None:
         """Know what a site of the same loop has found out."""
         self._known, self._held = before._known, before._held  # whose ids are keys of it
@@ -102,7 +112,7 @@ class Site:
             while True:
                 lent = dict(values)
                 try:
-                    lowering = Lowering(self.function, lent, known)
+                    lowering = Lowering(self.function, lent, known, self.stored)
                     return HostLoop(lowering.lowered(self.node, self.results))
                 except AgainError as error:
                     names = known.get(error.what, frozenset())

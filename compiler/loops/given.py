@@ -12,7 +12,7 @@ import numpy as np
 
 from opweave.compiler.captures.kinds import BY_TYPE, is_constant
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.lists import Appended
+from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size, Unchanging
 from opweave.compiler.loops.joining import of_numpy
@@ -140,6 +140,7 @@ class LoweredLoop:
         asked: what it read of modules and globals.
         lists: what it appends to; their words stand behind those of the results.
         linked: names by the lists whose last item is what they hold.
+        kept: names whose values are handed over however it ends; their words stand behind lists.
     """
 
     source: str
@@ -148,6 +149,7 @@ class LoweredLoop:
     asked: tuple[OutsideName, ...]
     lists: tuple[Appended, ...] = ()
     linked: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[KeptName, ...] = ()
 
 
 @dataclass
@@ -183,6 +185,16 @@ def places_of(
     """Where the words of each list begin."""
     place = words_of(results)
     for each in lists:
+        yield each, place
+        place += each.words
+
+
+def places_of_kept(
+    results: Sequence[Result], lists: Iterable[Appended], kept: Iterable[KeptName]
+) -> Iterator[tuple[KeptName, int]]:
+    """Where the words of each name begin that is kept."""
+    place = words_of(results) + sum(each.words for each in lists)
+    for each in kept:
         yield each, place
         place += each.words
 

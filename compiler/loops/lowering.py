@@ -35,6 +35,7 @@ from opweave.compiler.loops.given import (
     found_in,
     locals_of,
     places_of,
+    places_of_kept,
 )
 
 
@@ -46,13 +47,18 @@ class Lowering(Entering):
         function: FunctionType,
         values: Mapping[str, Any],
         known: Mapping[str, frozenset[str]] = MappingProxyType({}),
+        kept: Sequence[str] = (),
     ):
-        """``known``: names of which an earlier lowering has found out, see ``AgainError``."""
+        """``known``: names of which an earlier lowering has found out, see ``AgainError``.
+
+        ``kept``: names whose last values are handed over, whatever the end of the loop is.
+        """
         self.asked = OutsideNames()
         self.call, self.changed = LoopCall(values), set[str]()
         super().__init__(self.resolver(function), self.outside, self.call.extents)
-        self.known, self.locals = known, locals_of(function)
+        self.known, self.locals = known, locals_of(function) | set(kept)
         self.parameters: list[Parameter] = []
+        self.kept_names = tuple(kept)
         self.first: dict[str, Held] = {}
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
@@ -73,6 +79,7 @@ class Lowering(Entering):
             )
         self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
         self.is_entered = True
+        self.keep(self.kept_names)
         self.statements([node])
         results = self._results([name for name in wanted if name in self.changed])
         linked = self.linked(node, {result.name for result in results}, self.writes)
@@ -83,6 +90,7 @@ class Lowering(Entering):
             self.asked.all,
             tuple(self.lists.appended.values()),
             linked,
+            tuple(self.kept.values()),
         )
 
     def _rendered(self, node: ast.For | ast.While, results: Sequence[Result]) -> str:
@@ -99,6 +107,12 @@ class Lowering(Entering):
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
             lists=[(a.c_type, a.c_name, at, [s.text for s in a.sizes]) for a, at in lists],
+            kept=[
+                (k.c_name, at)
+                for k, at in places_of_kept(
+                    results, self.lists.appended.values(), self.kept.values()
+                )
+            ],
         )
 
     def _variables(self, results: Sequence[Result]) -> list[tuple[str, str]]:
@@ -139,7 +153,7 @@ class Lowering(Entering):
                 found.append(self._perhaps_left(name))
             elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
-        self.check_copies({result.name for result in found}, self.writes)
+        self.check_copies({result.name for result in found} | self.kept_arrays(), self.writes)
         rooms = [result.words[0] for result in found if result.rank >= 0]
         if len(set(rooms)) < len(rooms):
             raise NoLoopError("two names for one array that the loop makes")

@@ -29,29 +29,25 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.numbered import NumberNames
+from opweave.compiler.loops.keeping import Keeping
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import F64, I64
 
 Env = dict[str, Held]
 
 
-class LoopNames(NumberNames):
+class LoopNames(Keeping):
     """Binds names.
 
     Attributes:
         given: names of C that have a value when the loop begins.
         copies: names that hold a copy of another one's array, with both arrays.
-        held_by: the rooms of arrays that names hold.
-        in_lists: lists of Python that have such an array.
     """
 
     def __init__(self, *args: Any):
         super().__init__(*args)
         self.given: set[str] = set()
         self.copies: list[tuple[str, str, str]] = []
-        self.held_by: dict[str, str] = {}
-        self.in_lists: dict[str, str] = {}
 
     def is_fixed(self, size: Size) -> bool:
         """True for a sum of what the call gives."""
@@ -59,6 +55,7 @@ class LoopNames(NumberNames):
 
     def bind(self, name: str, held: Held) -> None:
         """Let a name hold something, in a variable of C where it is computed."""
+        self.check_kept(name, held)
         is_locked = isinstance(held, Strided) and held.is_locked
         if isinstance(held, Strided) and held.base in self.temporary:
             owners = (getattr(other, "base", None) for other in self.env.values())
@@ -85,6 +82,7 @@ class LoopNames(NumberNames):
             bound = self.env[name]
             assert isinstance(bound, Strided)
             self.env[name] = replace(bound, is_locked=True)
+        self.note_kept(name, self.env[name])
 
     def _view_in(self, name: str, view: Strided) -> Strided:
         """A name for a part of an array: its place, extents and strides are variables."""

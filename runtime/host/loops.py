@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.lines.clibrary import CALLED, ONE
-from opweave.compiler.lines.lists import Appended
+from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.loops.given import (
     FAULT_WORDS,
     LARGEST_GIVEN,
@@ -21,6 +21,7 @@ from opweave.compiler.loops.given import (
     checked,
     computed_outside,
     places_of,
+    places_of_kept,
     words_of,
 )
 from opweave.opcodes.dtypes import BOOL, F64, I64, DType
@@ -92,11 +93,15 @@ class HostLoop:
         self._start, self._pack = starter(), packer(lowered.parameters)
         self.holds = checked(lowered.asked)
         self._places = tuple(places_of(lowered.results, lowered.lists))
-        count = words_of(lowered.results) + sum(each.words for each in lowered.lists)
+        self._kept = tuple(places_of_kept(lowered.results, lowered.lists, lowered.kept))
+        words = [each.words for each in lowered.lists] + [each.words for each in lowered.kept]
+        count = words_of(lowered.results) + sum(words)
         self._words = ctypes.c_longlong * count
 
-    def __call__(self, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    def __call__(self, values: dict[str, Any]) -> tuple[Any, ...] | None:
         """Run it; what the names of its results hold afterwards, None where it had no round.
+
+        Of names that are kept ``values`` has what they hold then, also where it raises.
 
         Raises:
             NotServedError: it was made for other values; nothing has happened.
@@ -109,6 +114,9 @@ class HostLoop:
         finally:  # a signal's handler may have raised
             for each, at in self._places:
                 values[each.name].extend(_items(each, *made[at : at + each.words]))
+            for name, at in self._kept:
+                if made[at]:
+                    values[name.name] = _kept(name, made[at : at + name.words])
         if end != DONE:
             if end == NO_ROUND:
                 return None
@@ -192,11 +200,23 @@ def _left(result: Result, words: Sequence[int]) -> Any:
         kind = result.type if is_numpys else PYTHONS[result.type]
         found = _number(words[0], kind)
         return int(found) if len(words) > 2 and words[2] & 1 else found
-    assert isinstance(result.type, DType)
-    made = np.empty(tuple(words[1:]), result.type.numpy)
-    ctypes.memmove(made.ctypes.data, words[0], made.nbytes)
-    _free()(words[0])
+    return _array(result.type, *words)
+
+
+def _array(kind: Any, at: int, *shape: int) -> Any:
+    """An array that a loop has made; its memory is given back."""
+    made = np.empty(shape, kind.numpy)
+    ctypes.memmove(made.ctypes.data, at, made.nbytes)
+    _free()(at)
     return made
+
+
+def _kept(name: KeptName, words: Sequence[int]) -> Any:
+    """What a name holds that is kept, of its words."""
+    kind, rank = name.kinds[words[0] - 1]
+    if rank < 0:
+        return _number(words[1], kind)
+    return _array(kind, words[1], *words[2 : 2 + rank])
 
 
 def _items(each: Appended, at: int, count: int, *shape: int) -> list[Any]:

@@ -123,6 +123,22 @@ template <class T> struct LoopList {
     }
 };
 
+// What a loop assigns to an attribute of an object, handed over likewise: which of its types it has, and its words.
+struct LoopLeft {
+    int64* made;
+    LoopRoom* room = 0;
+    LoopLeft(int64* made) : made(made) {}
+    ~LoopLeft() {
+        if (room) made[1] = (int64)room->taken();
+    }
+    void number(int64 kind, int64 bits) { made[0] = kind, made[1] = bits, room = 0; }
+    template <class... Sizes> void array(int64 kind, LoopRoom& of, Sizes... sizes) {
+        const int64 all[] = {(int64)sizes...};
+        made[0] = kind, room = &of;
+        for (int64 n = 0; n < (int64)sizeof...(sizes); ++n) made[2 + n] = all[n];
+    }
+};
+
 // A word that a call gives, and one that it gets.
 template <class T> OW_INLINE T loop_word(int64 bits) {
     T x;
