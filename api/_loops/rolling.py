@@ -165,7 +165,7 @@ class Loops:
             if len(self.known) >= MOST_KINDS:
                 self.known.clear()
                 self.reasons.clear()
-            self.known[kinds] = rolled.settled() if rolled.ran else None
+            self.known[kinds] = rolled.settled()
             self.reasons[kinds] = [
                 (s.node.lineno, s.left) for s in rolled.sites if s.left and type(s) is Site
             ]

@@ -199,6 +199,14 @@ def places_of_kept(
         place += each.words
 
 
+def place_of_steps(
+    results: Sequence[Result], lists: Iterable[Appended], kept: Iterable[KeptName]
+) -> int:
+    """The last word, which says how many steps there were: ``LOOP_TICK`` counts them."""
+    behind = [each.words for each in lists] + [each.words for each in kept]
+    return words_of(results) + sum(behind)
+
+
 def locals_of(function: FunctionType) -> frozenset[str]:
     """The names that a function has itself."""
     return frozenset((*function.__code__.co_varnames, *function.__code__.co_cellvars))

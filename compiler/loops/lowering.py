@@ -34,6 +34,7 @@ from opweave.compiler.loops.given import (
     Result,
     found_in,
     locals_of,
+    place_of_steps,
     places_of,
     places_of_kept,
 )
@@ -94,7 +95,8 @@ class Lowering(Entering):
         )
 
     def _rendered(self, node: ast.For | ast.While, results: Sequence[Result]) -> str:
-        lists = places_of(results, self.lists.appended.values())
+        appended, kept = self.lists.appended.values(), self.kept.values()
+        lists = places_of(results, appended)
         return rendered(
             "host/loop.cu.j2",
             name=FUNCTION,
@@ -107,12 +109,8 @@ class Lowering(Entering):
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
             lists=[(a.c_type, a.c_name, at, [s.text for s in a.sizes]) for a, at in lists],
-            kept=[
-                (k.c_name, at)
-                for k, at in places_of_kept(
-                    results, self.lists.appended.values(), self.kept.values()
-                )
-            ],
+            kept=[(k.c_name, at) for k, at in places_of_kept(results, appended, kept)],
+            steps=place_of_steps(results, appended, kept),
         )
 
     def _variables(self, results: Sequence[Result]) -> list[tuple[str, str]]:

@@ -20,9 +20,9 @@ from opweave.compiler.loops.given import (
     Result,
     checked,
     computed_outside,
+    place_of_steps,
     places_of,
     places_of_kept,
-    words_of,
 )
 from opweave.opcodes.dtypes import BOOL, F64, I64, DType
 from opweave.opcodes.errors import OutOfRangeError
@@ -83,6 +83,7 @@ class HostLoop:
     Attributes:
         lowered: what it is.
         holds: whether what it read of globals and modules is what it was.
+        steps: of all calls.
     """
 
     def __init__(self, lowered: LoweredLoop):
@@ -94,9 +95,9 @@ class HostLoop:
         self.holds = checked(lowered.asked)
         self._places = tuple(places_of(lowered.results, lowered.lists))
         self._kept = tuple(places_of_kept(lowered.results, lowered.lists, lowered.kept))
-        words = [each.words for each in lowered.lists] + [each.words for each in lowered.kept]
-        count = words_of(lowered.results) + sum(words)
-        self._words = ctypes.c_longlong * count
+        self._last = place_of_steps(lowered.results, lowered.lists, lowered.kept)
+        self._words = ctypes.c_longlong * (self._last + 1)
+        self.steps = 0
 
     def __call__(self, values: dict[str, Any]) -> tuple[Any, ...] | None:
         """Run it; what the names of its results hold afterwards, None where it had no round.
@@ -121,6 +122,7 @@ class HostLoop:
             if end == NO_ROUND:
                 return None
             raise NotServedError if end == NOT_SERVED else _error(end, made)
+        self.steps += made[self._last]
         results = self.lowered.results
         if not results:
             return ()

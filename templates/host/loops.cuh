@@ -19,13 +19,14 @@ struct LoopWatch {
     bool (*raised)(void*);
     void* how;
     int64 left;
+    int64 looks;
 };
 #define LOOP_LOOK_EVERY (1 << 22)
 #define LOOP_TICK(steps) \
     do { \
         watch.left -= (steps); \
         if (__builtin_expect(watch.left < 0, 0)) { \
-            watch.left = LOOP_LOOK_EVERY; \
+            watch.left = LOOP_LOOK_EVERY, ++watch.looks; \
             if (watch.raised(watch.how)) return LOOP_RAISED; \
         } \
     } while (0)

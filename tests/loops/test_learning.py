@@ -10,6 +10,7 @@ import pytest
 import opweave as ow
 from bench.experiments.rolled.series import tracked
 from bench.experiments.rolled.solvers import triangular
+from opweave._loops.rolled import Rolled
 from tests.loops.programs import row, square
 
 pytestmark = pytest.mark.host
@@ -74,6 +75,39 @@ def test_what_is_written_outside_of_the_arguments_is_written_once(name):
     written[:] = before
     np.testing.assert_allclose(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1])
+
+
+def of_pieces(x, ends):
+    seen, total = {}, 0.0
+    for n in range(len(ends)):
+        for k in range(ends[n]):
+            total += x[k] * 0.5
+        seen[n] = total
+    return seen
+
+
+def of_sums(x, ends):
+    seen, total = {}, 0.0
+    for n in range(len(ends)):
+        for k in range(ends[n]):
+            total += x[: k + 1].sum()
+        seen[n] = total
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("function", "rounds", "in_c"),
+    [(of_pieces, 3, False), (of_pieces, 400, True), (of_sums, 3, True)],
+)
+def test_short_rounds_in_a_loop_of_pythons_are_pythons_too(function, rounds, in_c):
+    x, ends = row(400), np.full(20, rounds)
+    rolled = Rolled(function)
+    found = rolled(x, ends)
+    settled = rolled.settled()
+    assert (settled is not None) is in_c
+    for again in (found, *([settled(x, ends)] if settled else [])):
+        np.testing.assert_allclose([*again.values()], [*function(x, ends).values()])
+    assert ow.fuse(function)(x, ends).keys() == found.keys()
 
 
 class Motion:
