@@ -19,18 +19,18 @@ from opweave.compiler.lines.values import Computed, Held, Mixed, Number, NumberT
 from opweave.opcodes.dtypes import BOOL, F64, I64, DType
 
 
-class Group(NamedTuple):
+class OneOf(NamedTuple):
     """Types that one name may hold, and the one of NumPy's among them."""
 
     kinds: frozenset[NumberType]
     dtype: DType
 
 
-GROUPS: dict[str, Group] = {
-    "either": Group(frozenset((float, F64)), F64),
-    "whole": Group(frozenset((int, I64)), I64),
-    "truth": Group(frozenset((bool, BOOL)), BOOL),
-    "real": Group(frozenset((int, float, F64)), F64),
+GROUPS: dict[str, OneOf] = {
+    "either": OneOf(frozenset((float, F64)), F64),
+    "whole": OneOf(frozenset((int, I64)), I64),
+    "truth": OneOf(frozenset((bool, BOOL)), BOOL),
+    "real": OneOf(frozenset((int, float, F64)), F64),
 }
 OF_NUMPYS = {F64: float, I64: int, BOOL: bool}
 
