@@ -1,9 +1,11 @@
-"""Attributes that a loop reads of objects: names, whose values are asked before it begins.
+"""Attributes of objects in a loop: names, whose values are asked before it begins.
 
     for i in range(n):                          for i in range(n):
         y[i] = x[i] * self.scale        ->          y[i] = x[i] * self_scale
+        self.t += self.dt                           self_t += self_dt
 
-A loop in C calls nothing that could change them.
+A loop in C calls nothing that could change them, or see them.  What it assigns is put into the
+objects when it ends, whatever its end is.
 """
 
 from __future__ import annotations
@@ -24,16 +26,16 @@ class Lifted(NamedTuple):
     name: str
     owner: str
     attribute: str
+    is_stored: bool = False
 
 
 def lifted(loop: ast.stmt, function: FunctionType) -> tuple[Lifted, ...]:
-    """Give names to the attributes that a loop reads, in its tree.
-
-    It gets none where it assigns to an attribute, which might be the same one.
-    """
+    """Give names to the attributes that a loop reads and assigns to, in its tree."""
     parts = list(ast.walk(loop))
-    if any(isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) for n in parts):
+    attributes = [n for n in parts if isinstance(n, ast.Attribute)]
+    if any(isinstance(n.ctx, ast.Del) for n in attributes):
         return ()
+    stored = {(_owner(n), n.attr) for n in attributes if isinstance(n.ctx, ast.Store)}
     bare = {id(n.value) for n in parts if isinstance(n, ast.Attribute)}
     # what is assigned to in the loop, or given to a function, may be another or changed
     elsewhere = {n.id for n in parts if isinstance(n, ast.Name) and id(n) not in bare}
@@ -41,7 +43,13 @@ def lifted(loop: ast.stmt, function: FunctionType) -> tuple[Lifted, ...]:
     taken = {*function.__code__.co_varnames, *function.__code__.co_names, *elsewhere}
     renaming = _Renaming(locals_, taken, {id(n.func) for n in parts if isinstance(n, ast.Call)})
     renaming.visit(loop)
-    return tuple(renaming.found.values())
+    found = renaming.found.items()
+    return tuple(each._replace(is_stored=key in stored) for key, each in found)
+
+
+def _owner(node: ast.Attribute) -> str:
+    """The name of the object of an attribute; none of what is computed."""
+    return node.value.id if isinstance(node.value, ast.Name) else ""
 
 
 class _Renaming(ast.NodeTransformer):
@@ -51,26 +59,37 @@ class _Renaming(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
-        owner = node.value.id if isinstance(node.value, ast.Name) else ""
+        owner = _owner(node)
         name = f"{owner}_{node.attr}"
-        is_arrays = hasattr(np.ndarray, node.attr)  # as ``x.shape`` is, of an array
+        arrays = getattr(np.ndarray, node.attr, None)  # as ``x.shape`` is, of an array
+        is_arrays = arrays is not None and not callable(arrays)
         if owner not in self._owners or is_arrays or name in self._taken:
             return node
         if id(node) in self._methods:
             return node
         self.found[owner, node.attr] = Lifted(name, owner, node.attr)
-        return ast.copy_location(ast.Name(name, ast.Load()), node)
+        return ast.copy_location(ast.Name(name, node.ctx), node)
 
 
 def asked(names: Sequence[Lifted], scope: Mapping[str, Any]) -> dict[str, Any] | None:
     """The values of attributes; None where one is no plain attribute of an object."""
     found: dict[str, Any] = {}
-    for name, owner, attribute in names:
-        held = _held(scope.get(owner), attribute)
-        if attribute not in held:
+    for name, owner, attribute, is_stored in names:
+        value = scope.get(owner)
+        held = _held(value, attribute)
+        if attribute not in held or (is_stored and not _stores_plainly(value)):
             return None
         found[name] = held[attribute]
+    stored = [each for each in names if each.is_stored]
+    if any(a.attribute == b.attribute and a != b and scope[a.owner] is scope[b.owner]
+           for a in stored for b in names):  # fmt: skip
+        return None  # one object by two names
     return found
+
+
+def _stores_plainly(owner: Any) -> bool:
+    kind: Any = type(owner)
+    return kind.__setattr__ is object.__setattr__
 
 
 def _held(owner: Any, attribute: str) -> Mapping[str, Any]:

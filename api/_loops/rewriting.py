@@ -155,8 +155,8 @@ class SiteRewriter(ast.NodeTransformer):
         results = tuple(name for name in stored if read.get(name, 0) > 0 or name in asked)
         kept = {*results} - surely_stored_in(plain)  # which a call may leave as they are
         kept |= shared_in(self.function.__code__)
-        names = tuple(sorted(read_in(plain) | kept))
-        site = Site(self.function, plain, results, names, attributes)
+        names = tuple(sorted(read_in(plain) | kept | {each.name for each in attributes}))
+        site = Site(self.function, plain, results, names, attributes, self.depth > 0)
         self.sites.append(site)
         called = asking_loop(constant_of(len(self.sites) - 1), node, results, after)
         return [*given, *before, *called, *let_go]

@@ -87,10 +87,17 @@ class Rolled:
         """Whether a loop ran in C, or lines by kernels."""
         return any(site.compiled for site in self.sites)
 
-    def settled(self) -> Rolled:
-        """The same without what was left to Python: to ask it costs a call."""
+    def settled(self) -> Rolled | None:
+        """The same without what is left to Python: to ask it costs a call; None of nothing."""
         refused = [s for s in self.sites if s.left and not s.compiled]
-        if not refused or not self.ran:
+        for each in self.sites:
+            if isinstance(each, Site) and each.is_short:
+                each.left = "its rounds are few, and Python runs the loop around it"
+                refused.append(each)
+        places = {id(s) for s in refused}
+        if not any(s.compiled and id(s) not in places for s in self.sites):
+            return None
+        if not refused:
             return self
         but = self.but | {place_of(s.node) for s in refused}
         made = Rolled(self.function, but, self.make, self.called)

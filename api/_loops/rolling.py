@@ -7,9 +7,8 @@ from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from opweave._loops.called import CalledFunctions, may_call_loops
+from opweave._loops.remembering import remembered
 from opweave._loops.rolled import Rolled
 from opweave._loops.sites import MOST_KINDS, Site
 from opweave._loops.stretches import Make
@@ -97,14 +96,16 @@ class Loops:
         """Run a call of which it is not known whether C runs its loops.
 
         Args:
-            arrays: all that it may write to.
+            arrays: all that it may write to; what else it may leave in arguments is found.
 
         Raises:
             NotRolled: C runs none.
         """
         if kinds in self.known and not self.runs(kinds):
             raise NotRolled
-        put_back = remembered(arrays)
+        put_back = remembered(arrays, args, kwargs)
+        if put_back is None:
+            raise NotRolled
         try:
             result = self.run(kinds, args, kwargs)
         except Exception:
@@ -120,16 +121,17 @@ class Loops:
     def looked_at(
         self, kinds: Any, arrays: Sequence[Any], args: Any, kwargs: Any, lines: bool
     ) -> None:
-        """Run a call only to see which of its loops C runs; arrays hold afterwards what they did.
+        """Run a call only to see which of its loops C runs; arguments hold then what they held.
 
         What the function raises is left to the call itself.
         """
         if kinds in self.known:
             return
-        put_back = remembered(arrays)
+        put_back = remembered(arrays, args, kwargs)
         with suppress(Exception):
             self.run(kinds, args, kwargs, lines)
-        put_back()
+        if put_back is not None:
+            put_back()
 
     def notes(self, kinds: Any) -> list[str]:
         """Why C does not run loops of calls of some kinds."""
@@ -163,7 +165,7 @@ class Loops:
             if len(self.known) >= MOST_KINDS:
                 self.known.clear()
                 self.reasons.clear()
-            self.known[kinds] = rolled.settled() if rolled.ran else None
+            self.known[kinds] = rolled.settled()
             self.reasons[kinds] = [
                 (s.node.lineno, s.left) for s in rolled.sites if s.left and type(s) is Site
             ]
@@ -215,15 +217,3 @@ def _are_asked() -> bool:
 def _definition(given: Any) -> tuple[Any, ...]:
     """What a function is; an object that is called has none of it."""
     return tuple(getattr(given, n, None) for n in ("__code__", "__defaults__", "__kwdefaults__"))
-
-
-def remembered(arrays: Sequence[Any]) -> Callable[[], None]:
-    """A function that writes to arrays what they hold now."""
-    writable = [a for a in arrays if type(a) is np.ndarray and a.flags.writeable]
-    held = [(array, array.copy()) for array in writable]
-
-    def put_back() -> None:
-        for array, before in held:
-            array[...] = before
-
-    return put_back

@@ -19,6 +19,13 @@ from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
 
 # Kinds of calls of which a loop remembers what became of them.
 MOST_KINDS = 64
+# Python runs a loop of fewer steps as fast as C is asked.
+SHORT = 50
+# So many calls say how long its rounds are.
+CALLS = 8
+# Functions that give the same whoever runs them.
+NAMES = ("append", "range", "len", "abs", "min", "max", "int", "float", "bool", "zip", "enumerate",
+    "reversed")  # fmt: skip
 Place = tuple[int, int]  # line and column
 
 
@@ -31,6 +38,7 @@ class Site:
         results: the names that it assigns to and that are read elsewhere in the function.
         names: what it reads.
         attributes: names among these that stand for attributes.
+        is_inner: Python runs the loop around it.
         compiled: how often it ran in C; ``left``: why it did not, where it did not.
     """
 
@@ -39,6 +47,7 @@ class Site:
     results: tuple[str, ...]
     names: tuple[str, ...] = ()
     attributes: tuple[Lifted, ...] = ()
+    is_inner: bool = False
     unbound: object = UNBOUND
     compiled: int = 0
     left: str = ""
@@ -50,6 +59,7 @@ class Site:
         """What the names of its results hold afterwards; None where Python has to run it."""
         values = {name: names[name] for name in self.names if name in names}
         held = asked(self.attributes, names)
+        owners = [(a, names.get(a.owner)) for a in self.attributes if a.is_stored]
         names.clear()  # a frame keeps what locals() has found, and arrays of the loop would stay
         if held is None:
             self.left = self.left or "an attribute that is computed, or not there"
@@ -68,6 +78,10 @@ class Site:
             self.compiled -= 1
             self.left = self.left or "arrays that share memory, or of other extents"
             return None
+        finally:
+            for each, owner in owners:
+                if values[each.name] is not held[each.name]:
+                    object.__setattr__(owner, each.attribute, values[each.name])
         if made is None or not self.results:
             return (self.unbound,) * len(self.results)
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
@@ -87,6 +101,18 @@ class Site:
             self._quick[exact] = found
         return found
 
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The names of attributes that it assigns to."""
+        return tuple(each.name for each in self.attributes if each.is_stored)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether Python runs it in less time than to ask C takes, to the same bits."""
+        steps = sum(found.steps for found in self._known.values() if found is not None)
+        is_asked = self.is_inner and self.compiled >= CALLS and has_exact_steps(self.node)
+        return is_asked and steps < SHORT * self.compiled
+
     def takes_over(self, before: Any) -> None:
         """Know what a site of the same loop has found out."""
         self._known, self._held = before._known, before._held  # whose ids are keys of it
@@ -102,7 +128,7 @@ class Site:
             while True:
                 lent = dict(values)
                 try:
-                    lowering = Lowering(self.function, lent, known)
+                    lowering = Lowering(self.function, lent, known, self.stored)
                     return HostLoop(lowering.lowered(self.node, self.results))
                 except AgainError as error:
                     names = known.get(error.what, frozenset())
@@ -119,3 +145,15 @@ class Site:
 def place_of(node: ast.stmt | ast.Call) -> Place:
     """Where a loop or statement stands, or a call, which may begin one."""
     return -node.lineno if isinstance(node, ast.Call) else node.lineno, node.col_offset
+
+
+def has_exact_steps(loop: ast.AST) -> bool:
+    """Whether a loop has nothing that NumPy and C may round in their own ways."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if name not in NAMES:
+                return False
+        if isinstance(node, ast.MatMult | ast.Pow):
+            return False
+    return True

@@ -22,7 +22,7 @@ WAY = "way out"
 VALUE = "value out "
 Loop = ast.For | ast.While
 # What goes through its arguments.
-WRAPPING = ("enumerate", "zip")
+WRAPPING = ("enumerate", "zip", "reversed")
 
 
 class PlainLoop(NamedTuple):

@@ -28,11 +28,13 @@ from opweave.compiler.lines.values import (
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.core import Operator
-from opweave.opcodes.dtypes import BOOL, F64, DType
+from opweave.opcodes.dtypes import BOOL, F64, I64, DType
 from opweave.opcodes.errors import OpweaveError
 
 # What gives one float64 with a float of Python and with one of NumPy, besides NumPy's integers.
 EITHER = frozenset((F64, BOOL, int, float))
+# What gives one type with an integer of Python and with NumPy's int64.
+WHOLE = frozenset((I64, F64, BOOL, int, float, bool))
 
 
 class Applied:
@@ -59,7 +61,7 @@ class Applied:
         frozen = frozen_attrs(operator, attrs)
         types = tuple(map(type_of, operands))
         maybe = any(isinstance(o, Number) and o.maybe for o in operands)
-        if maybe and not all(t in EITHER or getattr(t, "kind", "f") in "iu" for t in types):
+        if maybe and not are_alike(operands, types):
             raise NoLoopError(f"{name} of a float of Python or of NumPy")
         try:
             loop, results = operator.type_rule(types, frozen)
@@ -246,3 +248,13 @@ def along(places: Sequence[str], factors: Sequence[str]) -> list[str]:
         f if f == "0" else p if not f else f"{p} * {f}"
         for p, f in zip(places, factors, strict=True)
     ]
+
+
+def are_alike(operands: Sequence[Computed], types: Sequence[Any]) -> bool:
+    """Whether NumPy's functions give the same of numbers of Python and of NumPy, see ``maybe``."""
+    maybe = [o for o in operands if isinstance(o, Number) and o.maybe]
+    if any(o.whole for o in maybe):
+        return False
+    if any(o.type is I64 for o in maybe):
+        return WHOLE.issuperset(types)
+    return all(t in EITHER or getattr(t, "kind", "f") in "iu" for t in types)

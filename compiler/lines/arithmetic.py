@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import bounds_of, type_of
-from opweave.compiler.lines.numbers import BINARY, COMPARED, SIGNS, literal, zero
-from opweave.compiler.lines.reducing import Reducing
+from opweave.compiler.lines.eithers import Eithers, compared_as, is_strong, settled
+from opweave.compiler.lines.numbers import BINARY, COMPARED, literal
 from opweave.compiler.lines.values import (
     MOST,
     Computed,
     Elements,
     Held,
     Number,
+    Several,
     Strided,
     Unchanging,
 )
@@ -22,7 +24,7 @@ from opweave.opcodes.dtypes import BOOL, F64, DType
 from opweave.opcodes.operators.functions import power_by_number
 
 
-class Arithmetic(Reducing):
+class Arithmetic(Eithers):
     """Applies Python's operators."""
 
     def truth_of(self, number: Number) -> Number:
@@ -44,27 +46,10 @@ class Arithmetic(Reducing):
         if op not in BINARY:
             raise NoLoopError(f"{op.__name__} inside a loop")
         if any(isinstance(o, Number) and o.maybe for o in (a, b)):
-            return self._of_either(op, a, b)
+            return self.of_either(op, a, b)
         if op is ast.Pow:
             return self._power(a, b)
         return self.apply(BINARY[op][0], a, b)
-
-    def _of_either(self, op: type[ast.operator], a: Computed, b: Computed) -> Held:
-        """Arithmetic of a float of Python or of NumPy."""
-        if any(is_strong(o) for o in (a, b)):
-            return self.binary(op, settled(a), settled(b))
-        if op not in SIGNS or not isinstance(a, Number) or not isinstance(b, Number):
-            raise NoLoopError(f"{op.__name__} of a float of Python or of NumPy")
-        if any(not o.is_python and not o.maybe for o in (a, b)):
-            raise NoLoopError(f"{op.__name__} of a float of Python or of NumPy")
-        said = " || ".join(o.maybe for o in (a, b) if o.maybe)
-        x, y = (o if o.maybe else self.numbers.as_float(o) for o in (a, b))
-        if op is ast.Div:
-            self.numbers.fault(
-                f"!({said}) && {y.text} == 0", "LOOP_ZERO_DIVISION", zero(op, float)
-            )
-        text = self.text.named("double", f"{x.text} {SIGNS[op]} {y.text}")
-        return Number(F64, text, maybe=self.text.named("bool", said))
 
     def _power(self, a: Computed, b: Computed) -> Held:
         """A power; arrays take some exponents through another ufunc, numbers do not."""
@@ -94,18 +79,46 @@ class Arithmetic(Reducing):
         texts = [o.value for o in (a, b) if isinstance(o, Unchanging) and type(o.value) is str]
         if len(texts) == 2 and op in COMPARED:
             return literal(bool(COMPARED[op][2](*texts)))
+        if op in (ast.In, ast.NotIn) and isinstance(b, Several):
+            return self._is_one_of(op, a, b.items)
         a, b = as_computed(a), as_computed(b)
         if op not in COMPARED:
             raise NoLoopError(f"{op.__name__} inside a loop")
         if isinstance(a, Number) and isinstance(b, Number) and a.is_python and b.is_python:
             return self.numbers.compared(op, a, b)
         maybe = [o.maybe for o in (a, b) if isinstance(o, Number) and o.maybe]
-        if maybe and not any(is_strong(o) for o in (a, b)):
-            found = self.compare(op, settled(a), settled(b))
+        numbers = [o for o in (a, b) if isinstance(o, Number)]
+        if maybe and not any(is_strong(o) for o in (a, b)) and len(numbers) == 2:
+            found = self.compare(op, *compared_as(numbers))
             assert isinstance(found, Number)
             return replace(found, maybe=" || ".join(maybe))
+        if maybe:
+            a, b = map(settled, (a, b))
         a, b = self._compared_with(b, a), self._compared_with(a, b)
         return self.apply(COMPARED[op][0], a, b)
+
+    def _is_one_of(self, op: type[ast.cmpop], a: Held, items: Sequence[Held]) -> Number:
+        """``a in (1, 2)``, of numbers."""
+        found = literal(False)
+        for item in items:
+            if not isinstance(a, Number) or getattr(item, "known", "") in ("", None):
+                raise NoLoopError(f"{op.__name__} of other than numbers that are written out")
+            one = self.truth_of(self._number_compared(a, item))
+            if one.known or found.known:
+                found = literal(True)
+            elif one.known is None:
+                texts = [n.text for n in (found, one) if n.known is None]
+                found = Number(bool, f"({' || '.join(texts)})", low=0, high=1)
+        if op is ast.In:
+            return found
+        if found.known is not None:
+            return literal(not found.known)
+        return Number(bool, f"!{found.text}", low=0, high=1)
+
+    def _number_compared(self, a: Held, b: Held) -> Number:
+        found = self.compare(ast.Eq, a, b)
+        assert isinstance(found, Number)
+        return found
 
     def _compared_with(self, number: Computed, other: Computed) -> Computed:
         """An operand of a comparison with another one, as wide as that may be.
@@ -124,21 +137,10 @@ class Arithmetic(Reducing):
         return self.apply("cast", other, dtype="int64")
 
 
-def is_strong(operand: Computed) -> bool:
-    """Of an operand that makes NumPy's float64 of either float."""
-    dtype = operand.type if isinstance(operand, Number) else operand.dtype
-    if isinstance(dtype, DType) and dtype.kind in "iub":
-        return True
-    return dtype is F64 and not getattr(operand, "maybe", "")
-
-
-def settled(operand: Computed) -> Computed:
-    """A float of which it does not matter whose it is."""
-    return replace(operand, maybe="") if isinstance(operand, Number) else operand
-
-
 def as_numpys(held: Held) -> Held:
     """A float of Python as one of NumPy."""
+    if isinstance(held, Number) and ((held.maybe and held.type is not F64) or held.whole):
+        raise NoLoopError("a number of several types, as an array")
     if isinstance(held, Number) and (held.type is float or held.maybe):
         return Number(F64, held.text)
     return held

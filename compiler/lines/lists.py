@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
@@ -34,6 +34,31 @@ class Appended:
     def words(self) -> int:
         """Words that it leaves: an address, how often it was appended to, and the extents."""
         return 2 + len(self.sizes)
+
+
+@dataclass
+class KeptName:
+    """A name whose value is handed over however the loop ends.
+
+    Attributes:
+        kinds: what it may hold, with the number of axes; -1 of numbers.  The first word says
+            which, counted from 1; 0 where nothing was assigned.
+    """
+
+    name: str
+    c_name: str
+    kinds: list[tuple[NumberType, int]] = field(default_factory=list)
+
+    def kind(self, held: NumberType, rank: int = -1) -> int:
+        """The number of what it may hold."""
+        if (held, rank) not in self.kinds:
+            self.kinds.append((held, rank))
+        return self.kinds.index((held, rank)) + 1
+
+    @property
+    def words(self) -> int:
+        """Which, a number or the address of an array, and extents."""
+        return 2 + max([0, *(rank for _, rank in self.kinds)])
 
 
 class Lists:

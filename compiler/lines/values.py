@@ -29,9 +29,10 @@ class AgainError(NoLoopError):
 
     Attributes:
         name: as Python has it, behind the prefix of a function that is called.
-        what: "either", a float of Python or of NumPy, by the way that led there; "perhaps", a
-            number that is read behind the loop and may be unbound; "copies", another name for an
-            array that is made anew while it holds it; "sizes", an array whose extents change.
+        what: a number of one of several types, by the way that led there, with the group of
+            these; "perhaps", a number that is read behind the loop and may be unbound; "copies",
+            another name for an array that is made anew while it holds it; "sizes", an array whose
+            extents change.
     """
 
     def __init__(self, what: str, name: str):
@@ -41,6 +42,9 @@ class AgainError(NoLoopError):
 
 AGAIN = {
     "either": "which is a float of Python or of NumPy",
+    "whole": "which is an integer of Python or of NumPy",
+    "truth": "which is a truth of Python or of NumPy",
+    "real": "which is an integer or a float",
     "perhaps": "which is read behind the loop",
     "sizes": "an array whose extents change from round to round",
     "copies": "another name for an array that the loop makes anew",
@@ -98,7 +102,8 @@ class Number:
         low, high: bounds of an integer.
         known: its value, where it is written out.
         outside: an expression of Python that gives it before the loop, for Python's numbers.
-        maybe: of a float64, C text that says whether it is one of NumPy; if not, it is Python's.
+        maybe: C text that says whether it is one of NumPy; if not, it is Python's; see eithers.py.
+        whole: of such a float64, C text that says whether it is Python's integer.
     """
 
     type: NumberType
@@ -109,6 +114,7 @@ class Number:
     known: Any = None
     outside: ast.expr | None = field(default=None, compare=False)
     maybe: str = ""
+    whole: str = ""
 
     @property
     def is_python(self) -> bool:
@@ -241,7 +247,13 @@ class Zipped:
 
 @dataclass(frozen=True)
 class Mixed:
-    """A float of Python or of NumPy, where nothing says which."""
+    """A number of one of several types, where nothing says which.
+
+    Attributes:
+        what: the group of these types, see eithers.py.
+    """
+
+    what: str
 
 
 Held = Number | Strided | Elements | Unchanging | Listed | Several | Counted | Zipped | Mixed
@@ -257,7 +269,8 @@ def bases_of(held: Held) -> list[str]:
 def same_kind(a: Held, b: Held) -> bool:
     """Whether a name may hold one or the other: in C they are of one type."""
     if isinstance(a, Number) and isinstance(b, Number):
-        return (a.type, a.text) == (b.type, b.text) and bool(a.maybe) is bool(b.maybe)
+        ways = (bool(a.maybe), bool(a.whole)) == (bool(b.maybe), bool(b.whole))
+        return (a.type, a.text) == (b.type, b.text) and ways
     return a == b
 
 

@@ -16,6 +16,7 @@ from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import as_computed, as_numpys
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
+    Array,
     Computed,
     Elements,
     Held,
@@ -26,9 +27,9 @@ from opweave.compiler.lines.values import (
     Unchanging,
 )
 from opweave.compiler.loops.appending import Appending
-from opweave.compiler.loops.functions import FUNCTIONS, METHODS, Keywords
+from opweave.compiler.loops.functions import FUNCTIONS, IN_PLACE, METHODS, Keywords
 from opweave.compiler.loops.given import locals_of
-from opweave.compiler.loops.joining import of_numpy, with_axes
+from opweave.compiler.loops.joining import as_array, of_numpy, with_axes
 from opweave.compiler.loops.statements import DEEPEST
 from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS, cross, searchsorted
 from opweave.compiler.numpy_api.dispatch import operator_of
@@ -72,12 +73,15 @@ class LoopCalls(Appending):
             raise NoLoopError("a call of what the loop computes")
         return self._call(function.value, args, keywords)
 
+    def array_of(self, held: Held) -> Array:
+        return as_array(self, held)
+
     def is_pure(self, node: ast.Call) -> bool:
         if any(k.arg in (None, "out") for k in node.keywords):
             return False
         if isinstance(node.func, ast.Attribute) and not self._is_outside(node.func.value):
             name = node.func.attr
-            return name in WRITTEN_METHODS or (name in METHODS and name != "fill")
+            return name in WRITTEN_METHODS or (name in METHODS and name not in IN_PLACE)
         if not self._is_outside(node.func):
             return False
         function = self.value(node.func)

@@ -90,6 +90,8 @@ class Expressions(Picking):
         """Whether a condition holds, as a bool."""
         if isinstance(node, ast.BoolOp):
             return self.decided(node, self.truth)
+        if isinstance(node, ast.Compare) and len(node.ops) > 1:
+            return self.truth(in_pairs(node))
         found = self.value(node)
         if isinstance(found, Unchanging):
             if not isinstance(found.value, str | FunctionType | ModuleType | type | None):
@@ -185,6 +187,10 @@ class Expressions(Picking):
         """Whether a call changes nothing."""
         raise NotImplementedError
 
+    def pinned(self, held: Held) -> Held:
+        """What something is now, whatever is assigned later on."""
+        raise NotImplementedError
+
     def called(self, node: ast.Call) -> Held:
         """What a call returns."""
         raise NotImplementedError
@@ -192,6 +198,24 @@ class Expressions(Picking):
     def resolve_attribute(self, owner: Any, name: str) -> Any:
         """An attribute of a module or of a function of NumPy; notes that it was asked for."""
         raise NotImplementedError
+
+
+class Kept(ast.expr):
+    """An expression that stands in two comparisons, and is computed once."""
+
+    _fields = ("part",)
+
+    def __init__(self, part: ast.expr):
+        super().__init__()
+        self.part = part
+        self.held: Held | None = None
+
+
+def in_pairs(node: ast.Compare) -> ast.BoolOp:
+    """``a < b < c`` as ``a < b and b < c``."""
+    parts = [node.left, *map(Kept, node.comparators[:-1]), node.comparators[-1]]
+    pairs = zip(parts, node.ops, parts[1:], strict=False)
+    return ast.BoolOp(ast.And(), [ast.Compare(a, [op], [b]) for a, op, b in pairs])
 
 
 def parts_of(index: ast.expr) -> list[ast.expr]:

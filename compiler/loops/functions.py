@@ -12,6 +12,7 @@ import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.eithers import group_of
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     MOST,
@@ -26,7 +27,7 @@ from opweave.compiler.lines.values import (
     Zipped,
 )
 from opweave.compiler.loops.joining import JOINING, JOINING_METHODS
-from opweave.compiler.loops.making import MAKING, MAKING_METHODS
+from opweave.compiler.loops.making import MAKING, MAKING_METHODS, sort
 from opweave.compiler.loops.mathematics import MATHEMATICS
 from opweave.compiler.loops.nodes import ATTRIBUTES, extent
 from opweave.compiler.loops.reductions import REDUCING, REDUCING_METHODS
@@ -57,6 +58,15 @@ def _range(self: Statements, *args: Held) -> Held:
     if type(step) is not int or not 0 < abs(step) < 1 << 31:
         raise NoLoopError("a range whose step changes")
     return Counted(start, stop, step)
+
+
+def _reversed(self: Statements, over: Held) -> Held:
+    """A range from its end; of a longer step its last number depends on both bounds."""
+    if not isinstance(over, Counted) or abs(over.step) != 1 or over.by:
+        raise NoLoopError("reversed of other than a range of step 1")
+    one = literal(over.step)
+    start, stop = (self.numbers.binary(ast.Sub, n, one) for n in (over.stop, over.start))
+    return Counted(start, stop, -over.step)
 
 
 def _zip(self: Statements, *args: Held, strict: Held = literal(False)) -> Held:
@@ -94,9 +104,9 @@ def _extreme(sign: str) -> Callable[..., Held]:
             raise NoLoopError("max, min of arrays")
         found = numbers[0]
         for other in numbers[1:]:
-            types, maybe = {found.type, other.type}, found.maybe or other.maybe
-            if types <= {float, dtypes.F64} and (maybe or len(types) > 1):
-                found = _either_extreme(self, sign, found, other)
+            what = group_of([found, other])
+            if what is not None and (found.maybe or other.maybe or found.type != other.type):
+                found = self.extreme_of_either(sign, found, other, what)
                 continue
             if other.type != found.type or getattr(found.type, "kind", "") == "c":
                 raise NoLoopError("max, min of several types")
@@ -114,19 +124,12 @@ def _extreme(sign: str) -> Callable[..., Held]:
     return choose
 
 
-def _either_extreme(self: Statements, sign: str, a: Number, b: Number) -> Number:
-    """The largest or smallest of floats of Python and of NumPy: it has its own type."""
-    is_second = self.text.named("bool", f"{b.text} {sign} {a.text}")
-    said = [n.maybe or str(n.type is not float).lower() for n in (a, b)]
-    maybe = self.text.named("bool", f"{is_second} ? {said[1]} : {said[0]}")
-    text = self.text.named("double", f"{is_second} ? {b.text} : {a.text}")
-    return Number(dtypes.F64, text, maybe=maybe)
-
-
 def _abs(self: Statements, x: Held) -> Held:
     value = as_computed(x)
     if isinstance(value, Number) and value.maybe:
-        raise NoLoopError("abs of a float of Python or of NumPy")
+        if value.type is not dtypes.F64:
+            raise NoLoopError("abs of an integer of Python or of NumPy")
+        return replace(value, text=self.text.named("double", f"fabs({value.text})"))
     if not isinstance(value, Number) or not value.is_python:
         return self.apply("absolute", value)
     if value.known is not None:
@@ -141,6 +144,8 @@ def _abs(self: Statements, x: Held) -> Held:
 
 
 def _float(self: Statements, x: Held) -> Held:
+    if isinstance(x, Unchanging) and x.value in ("inf", "-inf", "nan"):
+        return literal(float(x.value))
     if not isinstance(x, Number) or getattr(x.type, "kind", "") == "c":
         raise NoLoopError("float of an array")
     if x.is_python:
@@ -189,6 +194,14 @@ def _dot(self: Statements, a: Held, b: Held) -> Held:
     return self.product(x, y)
 
 
+def _sort_in_place(self: Statements, array: Held) -> Held:
+    """``x.sort()``."""
+    if not isinstance(array, Strided):
+        raise NoLoopError("sort of what is computed")
+    self.put(array, sort(self, array))
+    return Unchanging(None)
+
+
 def _fill(self: Statements, array: Held, value: Held) -> Held:
     if not isinstance(array, Strided) or not isinstance(value, Number):
         raise NoLoopError("fill of what is computed")
@@ -219,6 +232,8 @@ def _round(self: Statements, a: Held) -> Held:
     return self.apply("rint", found)
 
 
+# Those that change their array.
+IN_PLACE = ("fill", "sort")
 METHODS: Mapping[str, Callable[..., Held]] = {
     **REDUCING_METHODS,
     **MAKING_METHODS,
@@ -226,6 +241,7 @@ METHODS: Mapping[str, Callable[..., Held]] = {
     "clip": _clip,
     "dot": _dot,
     "fill": _fill,
+    "sort": _sort_in_place,
     "round": _round,
     "transpose": lambda self, a: ATTRIBUTES["T"](self, a),
 }
@@ -234,6 +250,7 @@ _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.len, _len),
     (builtins.zip, _zip),
     (builtins.enumerate, _enumerate),
+    (builtins.reversed, _reversed),
     (builtins.max, _extreme(">")),
     (builtins.min, _extreme("<")),
     (builtins.abs, _abs),

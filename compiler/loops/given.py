@@ -12,7 +12,7 @@ import numpy as np
 
 from opweave.compiler.captures.kinds import BY_TYPE, is_constant
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.lists import Appended
+from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size, Unchanging
 from opweave.compiler.loops.joining import of_numpy
@@ -115,8 +115,9 @@ class Result(NamedTuple):
 
     Attributes:
         type: of a number, or of an array's elements.
-        words: one of a number; two of a float of Python or of NumPy, the second says which; of an
-            array the address of memory that is the caller's now, and its extents.
+        words: one of a number; two of one of Python or of NumPy, the second says which, and a
+            third whether it is Python's integer; of an array the address of memory that is the
+            caller's now, and its extents.
         rank: of an array, else -1.
         perhaps: the last word says whether the name is bound.
     """
@@ -139,6 +140,7 @@ class LoweredLoop:
         asked: what it read of modules and globals.
         lists: what it appends to; their words stand behind those of the results.
         linked: names by the lists whose last item is what they hold.
+        kept: names whose values are handed over however it ends; their words stand behind lists.
     """
 
     source: str
@@ -147,6 +149,7 @@ class LoweredLoop:
     asked: tuple[OutsideName, ...]
     lists: tuple[Appended, ...] = ()
     linked: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[KeptName, ...] = ()
 
 
 @dataclass
@@ -184,6 +187,24 @@ def places_of(
     for each in lists:
         yield each, place
         place += each.words
+
+
+def places_of_kept(
+    results: Sequence[Result], lists: Iterable[Appended], kept: Iterable[KeptName]
+) -> Iterator[tuple[KeptName, int]]:
+    """Where the words of each name begin that is kept."""
+    place = words_of(results) + sum(each.words for each in lists)
+    for each in kept:
+        yield each, place
+        place += each.words
+
+
+def place_of_steps(
+    results: Sequence[Result], lists: Iterable[Appended], kept: Iterable[KeptName]
+) -> int:
+    """The last word, which says how many steps there were: ``LOOP_TICK`` counts them."""
+    behind = [each.words for each in lists] + [each.words for each in kept]
+    return words_of(results) + sum(behind)
 
 
 def locals_of(function: FunctionType) -> frozenset[str]:

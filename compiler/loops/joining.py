@@ -199,8 +199,8 @@ def _flat(self: Statements, array: Held) -> Held:
 
 
 def _flattened(self: Statements, array: Held) -> Held:
-    found = _flat(self, array)
-    return self.copied(found) if isinstance(found, Strided) else found
+    found = as_computed(array)
+    return _flat(self, self.copied(found) if isinstance(found, Strided) else found)
 
 
 def _split(self: Statements, array: Held, sections: Held, axis: Held = ZERO) -> Held:

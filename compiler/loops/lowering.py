@@ -14,6 +14,7 @@ from opweave.compiler.captures.kinds import is_made_anew
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
 from opweave.compiler.lines.applied import dense_strides
+from opweave.compiler.lines.eithers import group_of
 from opweave.compiler.lines.values import (
     AgainError,
     Held,
@@ -33,7 +34,9 @@ from opweave.compiler.loops.given import (
     Result,
     found_in,
     locals_of,
+    place_of_steps,
     places_of,
+    places_of_kept,
 )
 
 
@@ -45,13 +48,18 @@ class Lowering(Entering):
         function: FunctionType,
         values: Mapping[str, Any],
         known: Mapping[str, frozenset[str]] = MappingProxyType({}),
+        kept: Sequence[str] = (),
     ):
-        """``known``: names of which an earlier lowering has found out, see ``AgainError``."""
+        """``known``: names of which an earlier lowering has found out, see ``AgainError``.
+
+        ``kept``: names whose last values are handed over, whatever the end of the loop is.
+        """
         self.asked = OutsideNames()
         self.call, self.changed = LoopCall(values), set[str]()
         super().__init__(self.resolver(function), self.outside, self.call.extents)
-        self.known, self.locals = known, locals_of(function)
+        self.known, self.locals = known, locals_of(function) | set(kept)
         self.parameters: list[Parameter] = []
+        self.kept_names = tuple(kept)
         self.first: dict[str, Held] = {}
         self.writes: set[str] = set()
         self.names: dict[str, str] = {}  # of Python, by the C names of arrays
@@ -72,6 +80,7 @@ class Lowering(Entering):
             )
         self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
         self.is_entered = True
+        self.keep(self.kept_names)
         self.statements([node])
         results = self._results([name for name in wanted if name in self.changed])
         linked = self.linked(node, {result.name for result in results}, self.writes)
@@ -82,10 +91,12 @@ class Lowering(Entering):
             self.asked.all,
             tuple(self.lists.appended.values()),
             linked,
+            tuple(self.kept.values()),
         )
 
     def _rendered(self, node: ast.For | ast.While, results: Sequence[Result]) -> str:
-        lists = places_of(results, self.lists.appended.values())
+        appended, kept = self.lists.appended.values(), self.kept.values()
+        lists = places_of(results, appended)
         return rendered(
             "host/loop.cu.j2",
             name=FUNCTION,
@@ -98,6 +109,8 @@ class Lowering(Entering):
             lines=self.text.lines,
             results=[word for result in results for word in result.words],
             lists=[(a.c_type, a.c_name, at, [s.text for s in a.sizes]) for a, at in lists],
+            kept=[(k.c_name, at) for k, at in places_of_kept(results, appended, kept)],
+            steps=place_of_steps(results, appended, kept),
         )
 
     def _variables(self, results: Sequence[Result]) -> list[tuple[str, str]]:
@@ -129,7 +142,7 @@ class Lowering(Entering):
         for name in names:
             held = self.env.get(name)
             if isinstance(held, Mixed):
-                raise AgainError("either", name)
+                raise AgainError(held.what, name)
             if isinstance(held, Number):
                 found.append(self._number_left(name, held))
             elif isinstance(held, Strided) and held.base in self.held_by:
@@ -138,7 +151,7 @@ class Lowering(Entering):
                 found.append(self._perhaps_left(name))
             elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
-        self.check_copies({result.name for result in found}, self.writes)
+        self.check_copies({result.name for result in found} | self.kept_arrays(), self.writes)
         rooms = [result.words[0] for result in found if result.rank >= 0]
         if len(set(rooms)) < len(rooms):
             raise NoLoopError("two names for one array that the loop makes")
@@ -147,15 +160,18 @@ class Lowering(Entering):
     def _number_left(self, name: str, number: Number) -> Result:
         if not number.is_word:
             raise NoLoopError(f"{name}, whose type a loop does not return")
-        words = (number.text, number.maybe) if number.maybe else (number.text,)
+        words = tuple(filter(None, (number.text, number.maybe, number.whole)))
         return Result(name, number.type, words)
 
     def _perhaps_left(self, name: str) -> Result:
         """A number that may be unbound, where it has one type wherever it is bound."""
-        if not self.is_known("perhaps", name):
-            raise AgainError("perhaps", name)
         kinds = [kind for before, own, kind in self.variables if (before, own) == ("", name)]
         left = [t for t in NUMBERS if Number(t, "").type_name in kinds]
+        what = group_of([Number(t, "") for t in left]) if len(left) > 1 else None
+        if what is not None and not self.is_known(what, name):
+            raise AgainError(what, name)
+        if not self.is_known("perhaps", name):
+            raise AgainError("perhaps", name)
         if len(kinds) != 2 or len(left) != 1:  # the other one says whether it is bound
             raise NoLoopError(f"{name}, which is read behind the loop")
         variable, bound = (self.variables["", name, k] for k in sorted(kinds, key="bound".__eq__))

@@ -52,7 +52,7 @@ def _of_list(self: Statements, held: Held, dtype: Held = NONE) -> Held:
     return self.copied(found) if isinstance(found, Strided) else found
 
 
-def _sort(self: Statements, a: Held) -> Held:
+def sort(self: Statements, a: Held) -> Held:
     """``np.sort`` along the last axis, where rows are short: NumPy sorts long ones faster."""
     found = as_computed(a)
     if isinstance(found, Number) or not 0 < found.rank < 3 or found.dtype.kind not in "iufb":
@@ -244,7 +244,7 @@ MAKING_METHODS: Mapping[str, Callable[..., Held]] = {
 MAKING: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.copy, _copy),
     (np.array, _of_list),
-    (np.sort, _sort),
+    (np.sort, sort),
     *((getattr(np, name), find) for name, find in CUMULATIVE.items()),
     (np.full, _full_of),
     (np.diag, _diag),

@@ -13,9 +13,14 @@ import numpy as np
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.eithers import (
+    settled,
+)
+from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.picking import Picked
 from opweave.compiler.lines.values import (
     AgainError,
+    Array,
     Elements,
     Held,
     Number,
@@ -24,50 +29,33 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.expressions import Expressions
+from opweave.compiler.loops.keeping import Keeping
 from opweave.opcodes import dtypes
-from opweave.opcodes.dtypes import F64
+from opweave.opcodes.dtypes import F64, I64
 
 Env = dict[str, Held]
 
 
-class LoopNames(Expressions):
+class LoopNames(Keeping):
     """Binds names.
 
     Attributes:
         given: names of C that have a value when the loop begins.
-        known: names by what is known of them, see ``AgainError``.
         copies: names that hold a copy of another one's array, with both arrays.
-        said: their variables, with those that say which they are.
-        held_by: the rooms of arrays that names hold.
-        in_lists: lists of Python that have such an array.
     """
 
     def __init__(self, *args: Any):
         super().__init__(*args)
         self.given: set[str] = set()
-        self.variables: dict[tuple[str, str, str], str] = {}
-        self.known: Mapping[str, frozenset[str]] = {}
         self.copies: list[tuple[str, str, str]] = []
-        self.said: dict[str, str] = {}
-        self.held_by: dict[str, str] = {}
-        self.in_lists: dict[str, str] = {}
 
     def is_fixed(self, size: Size) -> bool:
         """True for a sum of what the call gives."""
         return all(name in self.given for name, _ in size.terms)
 
-    def own(self, name: str) -> set[str]:
-        """The variables of C that a name is."""
-        own = self.prefix, name
-        return {text for (*who, _), text in self.variables.items() if tuple(who) == own}
-
-    def is_known(self, what: str, name: str) -> bool:
-        """Whether something is known of a name of the function that is being lowered."""
-        return self.prefix + name in self.known.get(what, ())
-
     def bind(self, name: str, held: Held) -> None:
         """Let a name hold something, in a variable of C where it is computed."""
+        self.check_kept(name, held)
         is_locked = isinstance(held, Strided) and held.is_locked
         if isinstance(held, Strided) and held.base in self.temporary:
             owners = (getattr(other, "base", None) for other in self.env.values())
@@ -81,7 +69,7 @@ class LoopNames(Expressions):
             self.copies.append((self.prefix + name, held.base, made.base))
             self.env[name] = made
         elif isinstance(held, Number):
-            self.env[name] = self._number_in(name, held)
+            self.env[name] = self.number_in(name, held)
         elif isinstance(held, Strided):
             self.env[name] = self._view_in(name, held)
         elif isinstance(held, Elements):
@@ -94,41 +82,7 @@ class LoopNames(Expressions):
             bound = self.env[name]
             assert isinstance(bound, Strided)
             self.env[name] = replace(bound, is_locked=True)
-
-    def variable(self, name: str, kind: str, c_type: str) -> str:
-        """The variable of C that a name is, while it holds a value of a kind."""
-        key = (self.prefix, name, kind)
-        if key not in self.variables:
-            text = self.text.unused(f"{self.prefix}{name}".replace(" ", "_"))
-            self.variables[key] = self.text.variable(c_type, text)
-        return self.variables[key]
-
-    def _number_in(self, name: str, number: Number) -> Number:
-        if number.maybe and number.type is not F64:
-            raise NoLoopError(f"{name}, a truth of Python or of NumPy")
-        if number.maybe and not self.is_known("either", name):
-            raise AgainError("either", self.prefix + name)
-        if self.is_known("either", name) and number.type in (float, F64):
-            return self._either_in(name, number)
-        variable = self.variable(name, number.type_name, number.c_type)
-        self.text.add(f"{variable} = {number.text};")
-        if self.is_known("perhaps", name):
-            self.text.add(f"{self.variable(name, 'bound', 'bool')} = true;")
-        size = number.size
-        if size is None or any(term in self.text.declared for term, _ in size.terms):
-            size = Size.of(variable)
-        return replace(number, text=variable, size=size, outside=None)
-
-    def _either_in(self, name: str, number: Number) -> Number:
-        """A float of Python or of NumPy, and which of them it is."""
-        variable = self.variable(name, "either", "double")
-        maybe = self.variable(f"{name}_is_numpys", "either", "bool")
-        said = number.maybe or ("false" if number.type is float else "true")
-        self.said[variable] = maybe
-        self.text.add(f"{maybe} = {said}, {variable} = {number.text};")
-        if not number.maybe:
-            return replace(number, text=variable, outside=None)
-        return Number(F64, variable, maybe=maybe)
+        self.note_kept(name, self.env[name])
 
     def _view_in(self, name: str, view: Strided) -> Strided:
         """A name for a part of an array: its place, extents and strides are variables."""
@@ -208,6 +162,11 @@ class LoopNames(Expressions):
             self.assign(target, held)
 
     def _unpacked(self, held: Held, count: int) -> list[Held]:
+        if isinstance(held, Strided | Elements) and held.rank:
+            rows = self.apart(held) if isinstance(held, Elements) else held
+            if self.served.is_equal(rows.sizes[0], count):  # as many rows, or elements
+                each = (self.indexing.index(rows, [literal(n)]) for n in range(count))
+                return [self.pinned(self.loaded(row)) for row in each]
         if not isinstance(held, Several) or len(held.items) != count:
             raise NoLoopError("an assignment of several values at once that are no tuple")
         return [self.pinned(item) for item in held.items]
@@ -218,7 +177,8 @@ class LoopNames(Expressions):
             maybe = self.text.named("bool", held.maybe) if held.maybe else ""
             text = self.text.named(held.c_type, held.text)
             size = None if held.size is None else self.pinned_size(held.size)
-            return replace(held, text=text, size=size, maybe=maybe)
+            whole = self.text.named("bool", held.whole) if held.whole else ""
+            return replace(held, text=text, size=size, maybe=maybe, whole=whole)
         if isinstance(held, Strided):
             sizes = tuple(map(self.pinned_size, held.sizes))
             pointer = self._pinned_text(f"{held.dtype.storage}* const", held.pointer)
@@ -250,16 +210,20 @@ class LoopNames(Expressions):
 
     def put(self, target: Strided | Picked, held: Held) -> None:
         """Assign to the elements of a part of an array."""
-        value = as_computed(held)
+        value = self.array_of(held) if isinstance(held, Several) else as_computed(held)
         whole = target.rest if isinstance(target, Picked) else target
         if whole.is_locked:
             raise NoLoopError("an assignment to what nobody may write to")
         self.check_kind(value, whole.dtype)
         self.written(whole)
         if isinstance(target, Picked):
-            self.put_picked(target, value)
+            self.put_picked(target, settled(value))
         else:
-            self.store(target, value)
+            self.store(target, settled(value))
+
+    def array_of(self, held: Held) -> Array:
+        """The array that NumPy makes of a tuple or a list."""
+        raise NotImplementedError
 
     def written(self, target: Strided) -> None:
         """Note that an array is written to."""
@@ -267,6 +231,8 @@ class LoopNames(Expressions):
     def check_kind(self, value: Number | Strided | Elements, target: dtypes.DType) -> None:
         """Hold an assignment to numbers of the target's kind, whatever they are rounded to."""
         held = value.type if isinstance(value, Number) else value.dtype
+        if getattr(value, "maybe", "") and held is I64 and target not in (I64, F64):
+            raise NoLoopError(f"an integer of Python or of NumPy to elements of {target}")
         source = np.dtype(held) if isinstance(held, type) else held.numpy
         if isinstance(held, type) and held is int and target.kind in "iufc":
             return

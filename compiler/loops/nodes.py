@@ -23,8 +23,8 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.expressions import Expressions, is_ellipsis, parts_of
-from opweave.opcodes.dtypes import BOOL
+from opweave.compiler.loops.expressions import Expressions, Kept, in_pairs, is_ellipsis, parts_of
+from opweave.opcodes.dtypes import BOOL, F64
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
 
@@ -40,7 +40,7 @@ def _constant(self: Expressions, node: ast.Constant) -> Held:
 def _name(self: Expressions, node: ast.Name) -> Held:
     if node.id in self.env:
         if isinstance(held := self.env[node.id], Mixed):
-            raise AgainError("either", self.prefix + node.id)
+            raise AgainError(held.what, self.prefix + node.id)
         return held
     if node.id in self.locals:
         raise NoLoopError(f"{node.id}, which may be unbound, or of several types")
@@ -63,7 +63,7 @@ def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
         return Number(bool, f"!{truth.text}", low=0, high=1)
     operand = self.computed(node.operand)
     if isinstance(operand, Number) and operand.maybe:
-        if not isinstance(node.op, ast.USub):
+        if not isinstance(node.op, ast.USub) or operand.type is not F64 or operand.whole:
             raise NoLoopError("an operator of a float of Python or of NumPy")
         return replace(operand, text=self.text.named("double", f"-{operand.text}"))
     if isinstance(operand, Number) and operand.is_python:
@@ -75,12 +75,13 @@ def _compare(self: Expressions, node: ast.Compare) -> Held:
     if len(node.ops) == 1:
         left, right = self.in_order([node.left, node.comparators[0]])
         return self.compare(type(node.ops[0]), left, right)
-    parts = [node.left, *node.comparators]
-    if not all(isinstance(part, ast.Name | ast.Constant) for part in parts[1:-1]):
-        raise NoLoopError("a chain of comparisons of what is computed")
-    pairs = zip(parts, node.ops, parts[1:], strict=False)
-    each: list[ast.expr] = [ast.Compare(left, [op], [right]) for left, op, right in pairs]
-    return _bool(self, ast.BoolOp(ast.And(), each))
+    return _bool(self, in_pairs(node))
+
+
+def _kept(self: Expressions, node: Kept) -> Held:
+    if node.held is None:
+        node.held = self.pinned(self.value(node.part))
+    return node.held
 
 
 def _bool(self: Expressions, node: ast.BoolOp) -> Held:
@@ -244,6 +245,7 @@ EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,
     ast.Compare: _compare,
+    Kept: _kept,
     ast.BoolOp: _bool,
     ast.IfExp: _choice,
     ast.Subscript: _subscript,

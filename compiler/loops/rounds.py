@@ -11,6 +11,7 @@ from typing import Any
 from opweave.compiler.captures.exits import VALUE
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.lines.applied import bounds_of
+from opweave.compiler.lines.eithers import group_of, kinds_of
 from opweave.compiler.lines.values import (
     AgainError,
     Held,
@@ -23,7 +24,6 @@ from opweave.compiler.lines.values import (
     same_kind,
 )
 from opweave.compiler.loops.names import LoopNames
-from opweave.opcodes.dtypes import F64
 
 Env = dict[str, Held]
 
@@ -146,9 +146,10 @@ class Rounds(LoopNames):
 
     def _changed(self, names: set[str], envs: Sequence[Env]) -> NoLoopError:
         """What is raised for names whose types a round changes; ``envs``: of rounds behind one."""
-        first = min(names)
-        if envs and all(is_float(env[n]) for n in names for env in envs if n in env):
-            return AgainError("either", self.prefix + first)  # more than one round has its own
+        for name in sorted(names) if envs else ():
+            what = group_of([env[name] for env in envs if name in env])
+            if what is not None and not self.is_known(what, name):
+                return AgainError(what, self.prefix + name)  # more than one round has its own
         return ChangedError(names, self._helps(names, envs))
 
     def _helps(self, names: set[str], envs: Sequence[Env]) -> AgainError | None:
@@ -202,19 +203,19 @@ class Rounds(LoopNames):
             return first
         if all(same_kind(first, other) for other in held):
             return plain(first)
-        if not all(is_float(other) for other in held):
+        if (what := group_of(held)) is None:
             return None
-        if not isinstance(first, Number) or first.text not in self.said:
-            return Mixed()
-        return Number(F64, first.text, maybe=self.said[first.text])
+        texts = (other.text for other in held if isinstance(other, Number))
+        said = next((self.said[text] for text in texts if text in self.said), None)
+        return said if said is not None and group_of([said]) == what else Mixed(what)
 
     def forgotten(self, env: Env, names: set[str]) -> Env:
         """The same, without what is known of the values of some names."""
         return {n: self._unknown(h) if n in names else h for n, h in env.items()}
 
     def _unknown(self, held: Held) -> Held:
-        if isinstance(held, Number) and is_float(held) and held.text in self.said:
-            return Number(F64, held.text, maybe=self.said[held.text])
+        if isinstance(held, Number) and held.text in self.said:
+            return self.said[held.text]
         return plain(held)
 
 
@@ -230,15 +231,11 @@ class ChangedError(NoLoopError):
         self.names, self.again = names, again
 
 
-def is_float(held: Held) -> bool:
-    """A float of Python or a float64 of NumPy."""
-    return isinstance(held, Mixed) or (isinstance(held, Number) and held.type in (float, F64))
-
-
 def is_stable(before: Held, after: Held) -> bool:
     """Whether what a name holds after a round may be what it holds before one."""
     if isinstance(before, Number) and before.maybe:
-        return is_float(after) and not isinstance(after, Mixed)
+        kinds = kinds_of(after)
+        return bool(kinds) and kinds <= kinds_of(before) and not isinstance(after, Mixed)
     return same_kind(before, after) and is_listed(before) >= is_listed(after)
 
 

@@ -90,7 +90,7 @@ def _augmented(self: Statements, node: ast.AugAssign) -> None:
             self.put(held, value)
             return
         if isinstance(held, Mixed):
-            raise AgainError("either", self.prefix + node.target.id)
+            raise AgainError(held.what, self.prefix + node.target.id)
         if not isinstance(held, Number):
             raise NoLoopError(f"{node.target.id}, which may not be there")
         self.bind(node.target.id, self.binary(type(node.op), held, self.value(node.value)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.lines.clibrary import CALLED, ONE
-from opweave.compiler.lines.lists import Appended
+from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.loops.given import (
     FAULT_WORDS,
     LARGEST_GIVEN,
@@ -20,10 +20,11 @@ from opweave.compiler.loops.given import (
     Result,
     checked,
     computed_outside,
+    place_of_steps,
     places_of,
-    words_of,
+    places_of_kept,
 )
-from opweave.opcodes.dtypes import DType
+from opweave.opcodes.dtypes import BOOL, F64, I64, DType
 from opweave.opcodes.errors import OutOfRangeError
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.calls.arrays import pointer
@@ -66,6 +67,8 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
+# Numbers of Python that a word holds as NumPy's.
+PYTHONS: Mapping[Any, type] = {F64: float, I64: int, BOOL: bool}
 # What a name holds that is not bound.
 UNBOUND = object()
 
@@ -80,6 +83,7 @@ class HostLoop:
     Attributes:
         lowered: what it is.
         holds: whether what it read of globals and modules is what it was.
+        steps: of all calls.
     """
 
     def __init__(self, lowered: LoweredLoop):
@@ -90,11 +94,15 @@ class HostLoop:
         self._start, self._pack = starter(), packer(lowered.parameters)
         self.holds = checked(lowered.asked)
         self._places = tuple(places_of(lowered.results, lowered.lists))
-        count = words_of(lowered.results) + sum(each.words for each in lowered.lists)
-        self._words = ctypes.c_longlong * count
+        self._kept = tuple(places_of_kept(lowered.results, lowered.lists, lowered.kept))
+        self._last = place_of_steps(lowered.results, lowered.lists, lowered.kept)
+        self._words = ctypes.c_longlong * (self._last + 1)
+        self.steps = 0
 
-    def __call__(self, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    def __call__(self, values: dict[str, Any]) -> tuple[Any, ...] | None:
         """Run it; what the names of its results hold afterwards, None where it had no round.
+
+        Of names that are kept ``values`` has what they hold then, also where it raises.
 
         Raises:
             NotServedError: it was made for other values; nothing has happened.
@@ -107,10 +115,14 @@ class HostLoop:
         finally:  # a signal's handler may have raised
             for each, at in self._places:
                 values[each.name].extend(_items(each, *made[at : at + each.words]))
+            for name, at in self._kept:
+                if made[at]:
+                    values[name.name] = _kept(name, made[at : at + name.words])
         if end != DONE:
             if end == NO_ROUND:
                 return None
             raise NotServedError if end == NOT_SERVED else _error(end, made)
+        self.steps += made[self._last]
         results = self.lowered.results
         if not results:
             return ()
@@ -187,12 +199,26 @@ def _left(result: Result, words: Sequence[int]) -> Any:
         return _number(words[0], result.type) if words[1] & 1 else UNBOUND
     if result.rank < 0:
         is_numpys = len(words) == 1 or words[1] & 1
-        return _number(words[0], result.type if is_numpys else float)
-    assert isinstance(result.type, DType)
-    made = np.empty(tuple(words[1:]), result.type.numpy)
-    ctypes.memmove(made.ctypes.data, words[0], made.nbytes)
-    _free()(words[0])
+        kind = result.type if is_numpys else PYTHONS[result.type]
+        found = _number(words[0], kind)
+        return int(found) if len(words) > 2 and words[2] & 1 else found
+    return _array(result.type, *words)
+
+
+def _array(kind: Any, at: int, *shape: int) -> Any:
+    """An array that a loop has made; its memory is given back."""
+    made = np.empty(shape, kind.numpy)
+    ctypes.memmove(made.ctypes.data, at, made.nbytes)
+    _free()(at)
     return made
+
+
+def _kept(name: KeptName, words: Sequence[int]) -> Any:
+    """What a name holds that is kept, of its words."""
+    kind, rank = name.kinds[words[0] - 1]
+    if rank < 0:
+        return _number(words[1], kind)
+    return _array(kind, words[1], *words[2 : 2 + rank])
 
 
 def _items(each: Appended, at: int, count: int, *shape: int) -> list[Any]:

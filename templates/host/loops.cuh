@@ -19,13 +19,14 @@ struct LoopWatch {
     bool (*raised)(void*);
     void* how;
     int64 left;
+    int64 looks;
 };
 #define LOOP_LOOK_EVERY (1 << 22)
 #define LOOP_TICK(steps) \
     do { \
         watch.left -= (steps); \
         if (__builtin_expect(watch.left < 0, 0)) { \
-            watch.left = LOOP_LOOK_EVERY; \
+            watch.left = LOOP_LOOK_EVERY, ++watch.looks; \
             if (watch.raised(watch.how)) return LOOP_RAISED; \
         } \
     } while (0)
@@ -120,6 +121,22 @@ template <class T> struct LoopList {
             at = (T*)found, room = more;
         }
         return at + size * count++;
+    }
+};
+
+// What a loop assigns to an attribute of an object, handed over likewise: which of its types it has, and its words.
+struct LoopLeft {
+    int64* made;
+    LoopRoom* room = 0;
+    LoopLeft(int64* made) : made(made) {}
+    ~LoopLeft() {
+        if (room) made[1] = (int64)room->taken();
+    }
+    void number(int64 kind, int64 bits) { made[0] = kind, made[1] = bits, room = 0; }
+    template <class... Sizes> void array(int64 kind, LoopRoom& of, Sizes... sizes) {
+        const int64 all[] = {(int64)sizes...};
+        made[0] = kind, room = &of;
+        for (int64 n = 0; n < (int64)sizeof...(sizes); ++n) made[2 + n] = all[n];
     }
 };
 

@@ -468,6 +468,7 @@ struct LoopWatch {  // of loops.cuh
     bool (*raised)(void*);
     void* how;
     long long left;
+    long long looks;
 };
 
 namespace {
@@ -483,7 +484,7 @@ bool raised_in_loop(void* looks) { return raised_meanwhile(&((Looks*)looks)->nex
 
 extern "C" int ow_loop(int (*loop)(const long long*, long long*, LoopWatch), const long long* given, long long* made) {
     Looks looks = {now() + LOOK_EVERY, let_go()};
-    const int end = loop(given, made, {raised_in_loop, &looks, 0});
+    const int end = loop(given, made, {raised_in_loop, &looks, 0, 0});
     take_back(looks.python);
     return end;
 }

@@ -10,6 +10,7 @@ import pytest
 import opweave as ow
 from bench.experiments.rolled.series import tracked
 from bench.experiments.rolled.solvers import triangular
+from opweave._loops.rolled import Rolled
 from tests.loops.programs import row, square
 
 pytestmark = pytest.mark.host
@@ -74,6 +75,76 @@ def test_what_is_written_outside_of_the_arguments_is_written_once(name):
     written[:] = before
     np.testing.assert_allclose(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1])
+
+
+def of_pieces(x, ends):
+    seen, total = {}, 0.0
+    for n in range(len(ends)):
+        for k in range(ends[n]):
+            total += x[k] * 0.5
+        seen[n] = total
+    return seen
+
+
+def of_sums(x, ends):
+    seen, total = {}, 0.0
+    for n in range(len(ends)):
+        for k in range(ends[n]):
+            total += x[: k + 1].sum()
+        seen[n] = total
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("function", "rounds", "in_c"),
+    [(of_pieces, 3, False), (of_pieces, 400, True), (of_sums, 3, True)],
+)
+def test_short_rounds_in_a_loop_of_pythons_are_pythons_too(function, rounds, in_c):
+    x, ends = row(400), np.full(20, rounds)
+    rolled = Rolled(function)
+    found = rolled(x, ends)
+    settled = rolled.settled()
+    assert (settled is not None) is in_c
+    for again in (found, *([settled(x, ends)] if settled else [])):
+        np.testing.assert_allclose([*again.values()], [*function(x, ends).values()])
+    assert ow.fuse(function)(x, ends).keys() == found.keys()
+
+
+class Motion:
+    def __init__(self):
+        self.x, self.t, self.seen, self.of = row(6), 0.0, [0], {"n": 0}
+
+
+class Slots:
+    __slots__ = ("of", "seen", "t", "x")
+    __init__ = Motion.__init__
+
+
+def moves(o, steps):
+    for k in range(steps):
+        o.x = np.tanh(np.nancumsum(o.x[::-1]) + k)
+        o.t = o.t + 0.5
+        o.seen[0] = k
+        o.of["n"] += 1
+    return o.t
+
+
+@pytest.mark.parametrize("kind", [Motion, Slots])
+def test_what_a_call_leaves_in_objects_is_left_once(kind):
+    expected, fused = kind(), ow.fuse(moves)
+    moves(expected, 14)
+    for explained_first in (False, True):
+        found = kind()
+        if explained_first:
+            fused = ow.fuse(moves)
+            fused.explain(found, 14)
+            assert (found.t, found.seen, found.of) == (0.0, [0], {"n": 0})
+            np.testing.assert_array_equal(found.x, row(6))
+        for _ in range(2):
+            found = kind()
+            assert fused(found, 14) == 7.0
+            assert (found.t, found.seen, found.of) == (expected.t, expected.seen, expected.of)
+            np.testing.assert_allclose(found.x, expected.x)
 
 
 def test_explain_writes_to_no_argument():

@@ -319,7 +319,9 @@ def test_arrays_are_let_go_of_as_by_python():
     assert told(watched) == [True, True]
     assert told(rolled) == [True, True]
     assert rolled.ran
-    assert told(rolled.settled()) == [True, True]
+    settled = rolled.settled()
+    assert settled is not None
+    assert told(settled) == [True, True]
 
 
 def test_a_function_that_asks_for_its_frame_is_pythons():

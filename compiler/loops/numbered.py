@@ -1,0 +1,87 @@
+"""Names of a loop that hold numbers: variables of C, a number of several types in two or three."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from opweave.compiler.lines.eithers import GROUPS, group_of, kinds_of, said_of, whole_of
+from opweave.compiler.lines.values import AgainError, Number, Size
+from opweave.compiler.loops.expressions import Expressions
+
+
+class NumberNames(Expressions):
+    """Lets names hold numbers.
+
+    Attributes:
+        known: names by what is known of them, see ``AgainError``.
+        said: by variables of numbers of several types, all that these may be.
+    """
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.variables: dict[tuple[str, str, str], str] = {}
+        self.known: Mapping[str, frozenset[str]] = {}
+        self.said: dict[str, Number] = {}
+
+    def own(self, name: str) -> set[str]:
+        """The variables of C that a name is."""
+        own = self.prefix, name
+        return {text for (*who, _), text in self.variables.items() if tuple(who) == own}
+
+    def is_known(self, what: str, name: str) -> bool:
+        """Whether something is known of a name of the function that is being lowered."""
+        return self.prefix + name in self.known.get(what, ())
+
+    def variable(self, name: str, kind: str, c_type: str) -> str:
+        """The variable of C that a name is, while it holds a value of a kind."""
+        key = (self.prefix, name, kind)
+        if key not in self.variables:
+            text = self.text.unused(f"{self.prefix}{name}".replace(" ", "_"))
+            self.variables[key] = self.text.variable(c_type, text)
+        return self.variables[key]
+
+    def number_in(self, name: str, number: Number) -> Number:
+        if (what := self._group_of(name, number)) is not None:
+            return self._either_in(name, number, what)
+        if number.maybe:
+            raise AgainError(group_of([number]) or "", self.prefix + name)
+        return self._one_in(name, number)
+
+    def _group_of(self, name: str, number: Number) -> str | None:
+        """The group of types that a name is known to have, if a number's is one of them."""
+        kinds = kinds_of(number)
+        known = (what for what in reversed(GROUPS) if self.is_known(what, name))
+        return next((what for what in known if kinds <= GROUPS[what].kinds), None)
+
+    def _one_in(self, name: str, number: Number) -> Number:
+        variable = self.variable(name, number.type_name, number.c_type)
+        self.text.add(f"{variable} = {number.text};")
+        if self.is_known("perhaps", name):
+            self.text.add(f"{self.variable(name, 'bound', 'bool')} = true;")
+        size = number.size
+        if size is None or any(term in self.text.declared for term, _ in size.terms):
+            size = Size.of(variable)
+        return replace(number, text=variable, size=size, outside=None)
+
+    def _either_in(self, name: str, number: Number, what: str) -> Number:
+        """A number, and what says which of a group of types it has."""
+        dtype = GROUPS[what].dtype
+        variable = self.variable(name, what, dtype.register)
+        maybe, whole = self.variable(f"{name}_is_numpys", what, "bool"), ""
+        texts = {maybe: said_of(number), variable: f"({dtype.register}){number.text}"}
+        if what == "real":
+            whole = self.variable(f"{name}_is_whole", what, "bool")
+            texts[whole] = whole_of(number)
+        self.text.add(", ".join(f"{v} = {t}" for v, t in texts.items()) + ";")
+        size = Size.of(variable) if what == "whole" else None
+        found = Number(dtype, variable, size, maybe=maybe, whole=whole)
+        self.said[variable] = found
+        if number.maybe:
+            return found
+        if number.type is int and what == "real":
+            own = self._one_in(name, number)
+            self.said[own.text] = found
+            return own
+        return replace(number, text=variable, size=size, outside=None)
