@@ -75,6 +75,17 @@ static __device__ __forceinline__ float short_quotient(float x, float y) {
     return fabsf(rest) > 0 ? fmaf(rest, reciprocal, near) : near;
 #endif
 }
+// Of bfloat16 numbers, rounded to bfloat16 then: no quotient lies within 2**-17 of the middle of two,
+// unless it is subnormal, and such a middle is met.  `scale` keeps the reciprocal far from the ends
+// of the range; it is exact where the quotient is neither 0 nor infinite.
+static __device__ __forceinline__ float bfloat16_quotient(float x, float y) {
+#if USE_FAST_MATH
+    return x / y;
+#else
+    const float scale = fabsf(y) > 0x1p100f ? 0x1p-64f : fabsf(y) < 0x1p-100f ? 0x1p64f : 1.0f;
+    return x * scale * (1.0f / (y * scale));
+#endif
+}
 
 // Wide accesses: an integer type of the right width, taken apart in registers.  A struct of narrow
 // members would be split into narrow loads.

@@ -54,6 +54,7 @@ OW_INLINE double minus(double x) {
 
 OW_INLINE float short_quotient(float x, float y) { return x / y; }
 OW_INLINE float whole_quotient(float x, float y) { return x / y; }
+OW_INLINE float bfloat16_quotient(float x, float y) { return x / y; }
 
 template <int BYTES> struct Word { struct type { char bytes[BYTES]; }; };
 template <int WORDS, class W, class S> OW_INLINE void read_words(W (&words)[WORDS], const S* p);
