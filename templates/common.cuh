@@ -339,6 +339,10 @@ OW_UNROLL
 #endif
 
 #ifndef OW_CHUNKS
+// An element that stays what memory has until it is used.  Where not all are loaded, the compiler
+// would convert it beside its load, and wait for each.
+template <class S> OW_INLINE void as_loaded(S& element) {}
+OW_INLINE void as_loaded(bfloat16& element) { OW_AS_LOADED(element.bits); }
 // N elements as memory has them, which take as few registers as they can: each is converted where
 // it is used.  What lies outside reads as 0.
 template <class S, int N> struct Chunk {
@@ -353,18 +357,16 @@ template <class S, int N> struct Chunk {
     OW_SPECIAL void fill(const S (&elements)[N]) { OW_COPY(words, elements, sizeof(elements)); }
 #else
     S elements[N];
-    OW_SPECIAL auto operator[](int l) const { return load(elements + l); }
+    OW_SPECIAL auto operator[](int l) const {
+        S element = elements[l];
+        as_loaded(element);
+        return load(&element);
+    }
     OW_SPECIAL void fill(const S (&from)[N]) { OW_COPY(elements, from, sizeof(from)); }
 #endif
 };
 template <int N, class S> OW_INLINE void load_chunk(Chunk<S, N>& r, const S* p, index_t inside) {
-#if WHOLE_CHUNKS  // or none of it lies inside
-#if !FULL_ROWS  // where nobody looks at those of a thread without a row
-    r = Chunk<S, N>();
-#endif
-    if (inside > 0) read_words(r.words, p);
-    return;
-#elif USE_VECTOR_IO
+#if USE_VECTOR_IO
     if (inside >= N) return read_words(r.words, p);
 #endif
     S elements[N];

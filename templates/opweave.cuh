@@ -6,6 +6,7 @@
 #define OW_COUNT_BITS(x) __popcll(x)
 #define OW_SPECIAL __device__ __forceinline__
 #define OW_UNROLL _Pragma("unroll")
+#define OW_AS_LOADED(bits) asm("" : "+h"(bits))
 #define OW_WAIT  // for a block that has begun before
 #define OW_WHOLE(T, x) ((T)(x))
 #define OW_WINS(x, y, LOSES) (!(x LOSES y) && y == y)  // beside a literal one comparison
@@ -72,6 +73,17 @@ static __device__ __forceinline__ float short_quotient(float x, float y) {
 #else
     const float reciprocal = 1.0f / y, near = x * reciprocal, rest = fmaf(near, -y, x);
     return fabsf(rest) > 0 ? fmaf(rest, reciprocal, near) : near;
+#endif
+}
+// Of bfloat16 numbers, rounded to bfloat16 then: no quotient lies within 2**-17 of the middle of two,
+// unless it is subnormal, and such a middle is met.  `scale` keeps the reciprocal far from the ends
+// of the range; it is exact where the quotient is neither 0 nor infinite.
+static __device__ __forceinline__ float bfloat16_quotient(float x, float y) {
+#if USE_FAST_MATH
+    return x / y;
+#else
+    const float scale = fabsf(y) > 0x1p100f ? 0x1p-64f : fabsf(y) < 0x1p-100f ? 0x1p64f : 1.0f;
+    return x * scale * (1.0f / (y * scale));
 #endif
 }
 

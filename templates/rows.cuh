@@ -30,22 +30,45 @@ OW_UNROLL
     for (int k = 0; k < AHEAD; ++k) read_chunk(r[k], row, c0 + k, ((c0 + k) * THREADS_PER_ROW + lane) * LANES);
 }
 
-// Where a row ends, for the chunk that begins at column j0: full rows have all of it, unless the
-// thread has no row.  Where chunks are whole, they have all elements or none.
-OW_INLINE index_t row_end(const index_t j0, const index_t width) {
-#if FULL_ROWS
-    return width > 0 ? j0 + LANES : j0;
-#else
-    return width;
+// Where a row ends, for the chunk that begins at column j0.  The first INNER_CHUNKS of a thread
+// lie inside, unless the thread has no row.  Where chunks are whole, they have all elements or none.
+#if !defined(INNER_CHUNKS) || !USE_REGISTER_ROW
+#undef INNER_CHUNKS
+#define INNER_CHUNKS 0
 #endif
+OW_INLINE bool is_inner(const index_t j0) { return j0 < INNER_CHUNKS * THREADS_PER_ROW * LANES; }
+OW_INLINE index_t row_end(const index_t j0, const index_t width) {
+    return !is_inner(j0) ? width : width > 0 ? j0 + LANES : j0;
 }
 OW_INLINE bool in_row(const index_t j0, const int l, const index_t edge) {
-#if FULL_ROWS  // of a thread without a row nobody asks
-    return true;
-#elif WHOLE_CHUNKS
+    if (is_inner(j0)) return true;  // of a thread without a row nobody asks
+#if WHOLE_CHUNKS
     return j0 < edge;
 #else
     return j0 + l < edge;
+#endif
+}
+
+// A chunk of a row from its column j0 on; what lies outside is not read, and reads as 0, but in an
+// inner chunk, where nobody looks at it.  HELD: it is one of many, which are on their way together:
+// loads with a condition of their own each would wait for one another.
+template <bool HELD, int N, class S>
+OW_INLINE void load_of_row(Chunk<S, N>& r, const S* p, const index_t j0, const index_t width) {
+#if WHOLE_CHUNKS
+    if (!is_inner(j0)) r = Chunk<S, N>();
+    if (row_end(j0, width) > j0) read_words(r.words, p);
+#else
+    if (!HELD) return load_chunk(r, p, width - j0);
+    const index_t inside = row_end(j0, width) - j0;
+    S elements[N];
+    if (inside >= N) {
+OW_UNROLL
+        for (int l = 0; l < N; ++l) elements[l] = p[l];
+    } else if (!is_inner(j0)) {
+OW_UNROLL
+        for (int l = 0; l < N; ++l) elements[l] = l < inside ? p[l] : S();
+    }
+    r.fill(elements);
 #endif
 }
 

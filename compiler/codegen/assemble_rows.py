@@ -59,8 +59,11 @@ class RowAssembler(Assembler):
         return bool(chosen["USE_REGISTER_ROW"]) and not self.graph.repeated
 
     def _completed(self, kernel: Kernel) -> Kernel:
-        found = self.facts()
-        return replace(kernel, row_chunks=found.row_chunks if found.fills else 0)
+        if self.device.is_host or self.form.plan is None or not self._holds_rows():
+            return kernel
+        found = self.facts()  # of this class are rows longer than half the chunks
+        inner = found.row_chunks if found.fills else found.row_chunks // 2
+        return replace(kernel, inner_chunks=inner)
 
     def _worth_keeping(self, line: Line) -> DType | None:
         """The dtype of what a line computes, if that takes longer than to read it again.

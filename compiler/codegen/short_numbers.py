@@ -3,7 +3,8 @@
 A division of floats takes a dozen instructions, half of which look for numbers at the ends of the
 range.  Where both numbers have at most 16 bits, and no such exponents, a product with the
 reciprocal and one correction give the quotient (``whole_quotient`` in ``templates/opweave.cuh``).
-The reciprocal is computed once: the divisor is a literal, or the same for a row.
+Of bfloat16 numbers the product alone rounds to the quotient (``bfloat16_quotient``).  The
+reciprocal is computed once: the divisor is a literal, or the same for a row.
 
 A float becomes a byte by way of an int.  Whether an int can hold it is not asked where the float
 follows from bytes, or is clipped, by numbers of the text.
@@ -20,7 +21,7 @@ import numpy as np
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Value
 from opweave.opcodes import OPERATORS
-from opweave.opcodes.dtypes import F16, F32, F64, I8, U8
+from opweave.opcodes.dtypes import BF16, F16, F32, F64, HALVES, I8, U8
 
 if TYPE_CHECKING:
     from opweave.compiler.codegen.tables import TableReads
@@ -38,14 +39,16 @@ def cheaper(made: TableReads, node: Node) -> str:
 
 
 def _divided(made: TableReads, node: Node) -> str:
-    if node.operator is not OPERATORS["divide"] or node.result.dtype not in (F16, F32):
+    if node.operator is not OPERATORS["divide"] or node.result.dtype not in (F16, BF16, F32):
         return ""
     of, by = node.operands
-    uniform = _is_short(by) if isinstance(by, Scalar) else by.dtype is F16 and made.along_row(by)
+    uniform = (
+        _is_short(by) if isinstance(by, Scalar) else by.dtype in HALVES and made.along_row(by)
+    )
     if not uniform or isinstance(of, Scalar):
         return ""
-    if of.dtype is F16:
-        return "short_quotient"
+    if of.dtype in HALVES:
+        return "short_quotient" if of.dtype is F16 else "bfloat16_quotient"
     return "whole_quotient" if _is_whole(made, of) and isinstance(by, Scalar) else ""
 
 

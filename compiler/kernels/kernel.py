@@ -68,7 +68,7 @@ class Kernel:
         index, guard: op-codes of a user's in the place of the template's.
         most_blocks: of a launch whose index is a loop, 0 for as many as the elements take.
         is_long: it has functions of many operations, worth the widest vectors of a host.
-        row_chunks: chunks of a thread that each row takes to the last element, 0 if it does not.
+        inner_chunks: the first chunks of a thread that lie inside of each row of the shape class.
         untouched: the condition under which a row of a map is as it was, "" for never.
     """
 
@@ -104,7 +104,7 @@ class Kernel:
     guard: Structural | None = None
     most_blocks: int = 0
     is_long: bool = False
-    row_chunks: int = 0
+    inner_chunks: int = 0
     untouched: str = ""
 
     @property

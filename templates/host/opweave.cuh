@@ -4,6 +4,7 @@
 #include "simt.cuh"
 #include "hints.cuh"
 #define OW_UNROLL
+#define OW_AS_LOADED(bits)
 #if defined(OW_VERIFY) && !defined(OW_SANITIZE)  // blocks run one after the other
 #define OW_WAIT ow_host->fail(OW_STOPPED, "a block waits for a part that no block before it had", OW_SITE)
 #else
@@ -53,6 +54,7 @@ OW_INLINE double minus(double x) {
 
 OW_INLINE float short_quotient(float x, float y) { return x / y; }
 OW_INLINE float whole_quotient(float x, float y) { return x / y; }
+OW_INLINE float bfloat16_quotient(float x, float y) { return x / y; }
 
 template <int BYTES> struct Word { struct type { char bytes[BYTES]; }; };
 template <int WORDS, class W, class S> OW_INLINE void read_words(W (&words)[WORDS], const S* p);

@@ -14,6 +14,7 @@
 #define ROW_CHUNKS        8    // chunks of a row that one thread may hold; its loops unroll by them
 #define CHUNKS            4    // accesses of one thread, all issued before the first use
 #define WHOLE_CHUNKS      USE_VECTOR_IO  // no row ends inside of a chunk
+#define INNER_CHUNKS      4    // the first chunks of a thread lie inside of each row of this class
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
@@ -43,8 +44,7 @@ softmax_row_f32(
 
     // load: a chunk of x
     const auto x_load = [&](auto& x_v, const index_t j0) {
-        const index_t edge = row_end(j0, width);
-        load_chunk(x_v, x + row * cols + j0, edge - j0);
+        load_of_row<true>(x_v, x + row * cols + j0, j0, width);
     };
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;

@@ -43,8 +43,7 @@ softmax_row_f32(
 
     // load: a chunk of x
     const auto x_load = [&](auto& x_v, const index_t j0) {
-        const index_t edge = row_end(j0, width);
-        load_chunk(x_v, x + row * cols + j0, edge - j0);
+        load_of_row<true>(x_v, x + row * cols + j0, j0, width);
     };
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;

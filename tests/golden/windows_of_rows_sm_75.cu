@@ -14,6 +14,7 @@
 #define ROW_CHUNKS        2    // chunks of a row that one thread may hold; its loops unroll by them
 #define CHUNKS            2    // accesses of one thread, all issued before the first use
 #define WHOLE_CHUNKS      USE_VECTOR_IO  // no row ends inside of a chunk
+#define INNER_CHUNKS      1    // the first chunks of a thread lie inside of each row of this class
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)

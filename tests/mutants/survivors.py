@@ -35,6 +35,11 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "Chunks further from the end are loaded as those at it are, with a guard each.",
     ),
     (
+        r"rows\.cuh:\d+: drop a condition: `(if \(!is_inner\(j0\)\) r = Chunk|if \(!HELD\) return"
+        r"|\} else if \(!is_inner\(j0\)\) \{)",
+        "Chunks that lie inside are filled, or loaded with guards, as others are: slower, and right.",
+    ),
+    (
         r"map_chunks\.cu\.j2:\d+: swap .*: `const index_t j0 = first \+ c \* \(BLOCK \* VECTOR\);`",
         "Of a map that repeats no step a GPU's threads take batches; tests/api/test_repeat.py has "
         "the columns of one that does, chunk by chunk.",

@@ -86,6 +86,30 @@ def test_halves_are_divided_by_a_value_of_their_row_as_ieee_says(by):
     assert "short_quotient" in kernel.source
 
 
+def bits(*words):
+    return np.array(words, np.uint16).view(BF16)
+
+
+# Zeros, subnormal, normal and large numbers, infinities, NaN; and some of any exponent.
+DIVISORS = bits(
+    0, 0x8000, 1, 3, 0x807F, 0x80, 0x7F, 0x0D00, 0x0CFF, 0x0DFF, 0x3F80, 0xBFC0, 0x4044, 0x71FF, 0x7200,
+    0x7F40, 0x7F7F, 0xFF7F, 0x7F80, 0xFF80, 0x7FC0, *range(7, 1 << 16, 3511),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80"])
+def test_bfloat16_is_divided_by_a_value_of_its_row_as_ieee_says(target):
+    x = HALVES[:: 5 if target == "sm_80" else 37].copy().view(BF16)
+    x = aligned(np.concatenate([DIVISORS, x])[: len(x) // 32 * 32].reshape(-1, 32))
+    for by in DIVISORS:
+        first = np.full((len(x), 1), by)
+        (found, _), kernel = by_ptx(lambda x, y: (x / y, x.max(axis=1)), x, first, target=target)
+
+        with np.errstate(all="ignore"):
+            equal(found, x / first)
+        assert "bfloat16_quotient" in kernel.source
+
+
 EDGES = [0.0, -0.5, 0.99, 127.9, -128.9, 255.5, 256.0, -1.0, 65535.7, 2.0**31 - 128, 2.0**31,
          2.0**31 + 256, -(2.0**31), -(2.0**31) - 256, 2.0**40, 2.0**62, -(2.0**62)]  # fmt: skip
 
