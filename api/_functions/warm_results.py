@@ -70,7 +70,7 @@ class CallNumbers:
         self._values = values
         self._places = dict(zip(ready.names, ready.scalars, strict=True))
         self._extents: Mapping[str, Any] = ready.prepared.extents
-        self._known: dict[Expr, int] = {}
+        self._known: dict[tuple[Any, ...], int] = {}
         self.expressions: list[tuple[WarmStep, ...]] = []
 
     def packed(self, scalar: Scalar) -> tuple[int, int, int]:
@@ -102,11 +102,12 @@ class CallNumbers:
 
     def number(self, expr: Expr) -> int:
         """Which expression a number follows from, likewise."""
-        if expr not in self._known:
+        key = expr, *(type(leaf.args[0]) for leaf in expr.leaves())  # True is equal to 1
+        if key not in self._known:
             steps = tuple(self._steps(expr, 1))
-            self._known[expr] = len(self.expressions)
+            self._known[key] = len(self.expressions)
             self.expressions.append(steps)
-        return self._known[expr]
+        return self._known[key]
 
     def _steps(self, expr: Expr, depth: int) -> Iterator[WarmStep]:
         if expr.op == "literal":
@@ -239,11 +240,14 @@ def makes_of(ready: Ready, shown: Sequence[WarmResult | WarmPart]) -> tuple[Make
     numbers = {
         each.at - plan.inputs: each.dtype
         for each in shown
-        if isinstance(each, WarmResult) and each.form in (SCALAR, OF_PYTHON)
+        if isinstance(each, WarmResult)
+        and each.form in (SCALAR, OF_PYTHON)
+        and each.at >= plan.inputs  # not one that the call gives
     }
-    for each in shown:
-        if isinstance(each, WarmPart):  # of an array, which Python has
-            numbers.pop(each.word - plan.inputs, None)
+    for each in shown:  # what is shown as an array, too, is one of Python's
+        if isinstance(each, WarmPart) or each.form == AS_IT_IS:
+            at = each.word if isinstance(each, WarmPart) else each.at
+            numbers.pop(at - plan.inputs, None)
     # one that begins as zero has a function of its own
     for n in [n for n in numbers if is_plain(makes[n])][:MOST_NUMBERS]:
         makes[n] = numbers[n]

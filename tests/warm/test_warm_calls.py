@@ -142,6 +142,12 @@ CALLS = {
     "rows and a number": (lambda x: (x - x.max(1, keepdims=True), x.sum()), (X,)),
     "two kernels": (lambda x: np.cumsum(x.sum(0)) + 1, (X,)),
     "temporaries": (lambda x: (x - x.mean(0)) @ x.T, (X,)),
+    "a number and an array of it": (lambda x: (np.array(y := x.sum()), y, y * 1), (X,)),
+    "an array without axes and a number of it": (lambda x: (np.flip(x), x), (np.array(False),)),
+    "a number that is given, before an array": (
+        lambda x, y: (np.flip(y), x.sum(), x.copy()), (I8 > 3, np.array(False)),
+    ),
+    "equal numbers of several types": (lambda x: (1, len(x) > 3, 1.0, len(x) - 3, True), (X,)),
     "a list": (lambda x: [x + 1, x * 2], (X,)),
     "a dict": (lambda x: {"a": x + 1, "b": (x * 2, None)}, (X,)),
     "an argument": (lambda x: x, (X,)),
