@@ -200,7 +200,7 @@ class Expressions(Picking):
         raise NotImplementedError
 
 
-class Kept(ast.expr):
+class KeptOperand(ast.expr):
     """An expression that stands in two comparisons, and is computed once."""
 
     _fields = ("part",)
@@ -213,7 +213,7 @@ class Kept(ast.expr):
 
 def in_pairs(node: ast.Compare) -> ast.BoolOp:
     """``a < b < c`` as ``a < b and b < c``."""
-    parts = [node.left, *map(Kept, node.comparators[:-1]), node.comparators[-1]]
+    parts = [node.left, *map(KeptOperand, node.comparators[:-1]), node.comparators[-1]]
     pairs = zip(parts, node.ops, parts[1:], strict=False)
     return ast.BoolOp(ast.And(), [ast.Compare(a, [op], [b]) for a, op, b in pairs])
 

@@ -23,7 +23,13 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.expressions import Expressions, Kept, in_pairs, is_ellipsis, parts_of
+from opweave.compiler.loops.expressions import (
+    Expressions,
+    KeptOperand,
+    in_pairs,
+    is_ellipsis,
+    parts_of,
+)
 from opweave.opcodes.dtypes import BOOL, F64
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
@@ -78,7 +84,7 @@ def _compare(self: Expressions, node: ast.Compare) -> Held:
     return _bool(self, in_pairs(node))
 
 
-def _kept(self: Expressions, node: Kept) -> Held:
+def _kept(self: Expressions, node: KeptOperand) -> Held:
     if node.held is None:
         node.held = self.pinned(self.value(node.part))
     return node.held
@@ -245,7 +251,7 @@ EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,
     ast.Compare: _compare,
-    Kept: _kept,
+    KeptOperand: _kept,
     ast.BoolOp: _bool,
     ast.IfExp: _choice,
     ast.Subscript: _subscript,

@@ -145,7 +145,8 @@ CALLS = {
     "a number and an array of it": (lambda x: (np.array(y := x.sum()), y, y * 1), (X,)),
     "an array without axes and a number of it": (lambda x: (np.flip(x), x), (np.array(False),)),
     "a number that is given, before an array": (
-        lambda x, y: (np.flip(y), x.sum(), x.copy()), (I8 > 3, np.array(False)),
+        lambda x, y: (np.flip(y), x.sum(), x.copy()),
+        (I8 > 3, np.array(False)),
     ),
     "equal numbers of several types": (lambda x: (1, len(x) > 3, 1.0, len(x) - 3, True), (X,)),
     "a list": (lambda x: [x + 1, x * 2], (X,)),
