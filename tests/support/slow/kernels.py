@@ -63,6 +63,9 @@ TABLE: dict[str, dict[str, Slow]] = {
             "arguments_of-C", "casts-C"),
         "test_take_checks_the_indices_that_numpy_does": every(3),
     },
+    "test_places.py": {
+        "test_what_is_computed_of_elements_read_one_by_one": diagonal("name", "dtype"),
+    },
     "test_kept_rows.py": {
         "test_bits_are_those_of_separate_kernels": diagonal("columns", "function",
             "dtype").less("1000-softmax-f4", "1025-two-f8"),

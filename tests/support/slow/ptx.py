@@ -1,6 +1,6 @@
 """What leaves the default tier of tests/ptx."""
 
-from tests.support.tiers import Slow, diagonal, only, some
+from tests.support.tiers import Slow, diagonal, every, only, some
 
 # fmt: off
 TABLE: dict[str, dict[str, Slow]] = {
@@ -9,6 +9,9 @@ TABLE: dict[str, dict[str, Slow]] = {
             "norm small-sm_75", "product few rows-sm_90a", "transpose-sm_75", "scan 30-sm_80",
             "julia-sm_90a", "pixels-sm_75"),
         "test_no_schedule_changes_a_result": only("schedule", "1"),
+    },
+    "test_narrow_types.py": {
+        "test_rows_of_all_lengths_agree_with_verify_mode": every(3),
     },
     "test_users_kernels.py": {
         "test_a_kernel_gives_what_its_source_means": some("spin lock-1", "transpose through a tile-0",

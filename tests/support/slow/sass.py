@@ -4,6 +4,10 @@ from tests.support.tiers import Slow, every, some
 
 # fmt: off
 TABLE: dict[str, dict[str, Slow]] = {
+    "test_inner_chunks.py": {
+        "test_a_row_has_the_bits_that_it_has_where_each_pass_reads_it_again": every(3),
+        "test_loads_of_rows_of_odd_length_are_on_their_way_together": every(3),
+    },
     "test_ptx_and_sass.py": {
         "test_integers_are_those_of_the_code_that_ptxas_writes": some("sm_80"),
         "test_requests_sectors_and_bytes_of_global_memory_agree": some("sm_90a-product"),
