@@ -307,7 +307,7 @@ PROGRAMS |= {
 def left_out_axes(a, x, out):
     for k in range(3):
         out[...] += a[..., k] * 2 + a[k, ...].sum()
-        a[k, ..., 1:] -= out[..., None, 0] + x[...][k]
+        a[k, ..., 1:] -= out.T[..., None, 0] + x[...][k]
         out[..., 1] = a[0, ..., 0]
         x[..., k] += 1
 

@@ -208,7 +208,8 @@ class ListMaker(CodeMaker):
 
     def renamed(self, name: str, codes: tuple[Code, ...]) -> Made:
         known = sorted(names_of(codes))
-        free = [n for n in (*ARGUMENTS, *OUTPUTS, *LABELS) if n not in known]
+        every = dict.fromkeys((*ARGUMENTS, *OUTPUTS, *LABELS))  # some are both
+        free = [n for n in every if n not in known]
         picked = [str(n) for n in self.rng.permutation(known)[: self.choice((1, 1, 2))]]
         names = dict(zip(picked, map(str, self.rng.permutation(free)), strict=False))
         self.given |= {new: self.given[old] for old, new in names.items() if old in self.given}
