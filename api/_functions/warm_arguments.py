@@ -75,12 +75,12 @@ class CallNodes:
         raise NotForC
 
     def _watched(self, read: Read, tree: Structure | None) -> tuple[FoundAt, Node]:
-        """What the function sees itself in a class: it is as it was while it is that object."""
-        is_one = tree is None and (_is_constant(read.value) or type(read.value) is np.ndarray)
-        if not read.is_steady or not is_one:
+        """What the function sees itself in a class: that object, and an array as it lies."""
+        is_array = type(read.value) is np.ndarray
+        if not read.is_steady or tree is not None or not (is_array or _is_constant(read.value)):
             raise NotForC
         next(self._leaves)
-        return FoundAt(HERE, read.value), Anything()
+        return FoundAt(HERE, read.value), Lies.of(read.value) if is_array else Anything()
 
     def _node(self, tree: Structure | None) -> Node:
         if tree is None:

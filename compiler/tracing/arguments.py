@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from opweave.compiler.captures.structure import Structure
+import numpy as np
+
+from opweave.compiler.captures.structure import Identity, Structure
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value
@@ -55,6 +57,8 @@ def static_key(value: Any) -> Any:
         return type(value), tuple(map(static_key, value))
     if isinstance(value, slice):  # which has no hash before Python 3.12
         return slice, tuple(map(static_key, (value.start, value.stop, value.step)))
+    if type(value) is Identity and type(array := value.value) is np.ndarray:  # as it lies now
+        return Identity, value, array.shape, array.strides, array.dtype
     return type(value), value
 
 

@@ -26,7 +26,8 @@ class ViewRecipe(NamedTuple):
     def basic_index(self) -> tuple[Any, ...] | None:
         """The basic index that gives the view; None where no index does."""
         kept = [axis for axis in self.axes if axis is not None]
-        if self.shape_of_base is not None or kept != sorted(kept) or len(self.picked) < len(kept):
+        is_rising = kept == sorted({*kept}) and max(kept, default=-1) < len(self.picked)
+        if self.shape_of_base is not None or not is_rising:
             return None
         found, place = list[Any](), 0
         for axis, part in enumerate(self.picked):

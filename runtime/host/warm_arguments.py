@@ -172,10 +172,12 @@ class NodeRows:
         return CNode(kind=NOTHING if isinstance(node, Nothing) else ANY, like=id(None))
 
     def _array(self, node: Lies) -> CNode:
-        dims, word = len(node.shape), self.arrays.index(self.leaves)
+        dims, word = len(node.shape), -1
+        if self.leaves in self.arrays:  # else it is compared alone
+            word = self.arrays.index(self.leaves)
+            self.spans[word] = node.span
         lies = (c_longlong * max(2 * dims, 1))(*node.shape, *node.strides)
         self.alive.append(lies)
-        self.spans[word] = node.span
         return CNode(
             kind=ARRAY, count=dims, like=id(np.ndarray), lies=ctypes.addressof(lies), word=word,
             number=node.number, order=node.order, aligned=node.is_aligned,

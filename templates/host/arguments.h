@@ -113,7 +113,7 @@ bool is_that_number(const Node& node, uint64 object) {
 
 bool takes_leaf(Taken& taken, const Node& node, uint64 object, bool is_lent) {
     if (node.kind == ARRAY && !lies_alike(node, array_of(object))) return false;
-    if (node.kind == ARRAY) taken.words[node.word] = object;
+    if (node.kind == ARRAY && node.word >= 0) taken.words[node.word] = object;
     if (is_lent && node.kind >= ARRAY) taken.keep(object);
     taken.leaves[taken.leaf_count++] = object;
     return !node.is_exact || is_that_number(node, object);

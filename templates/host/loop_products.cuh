@@ -99,7 +99,8 @@ template <class Adder> struct Turned : Adder {
     using T = typename Adder::T;
     static T add(T x, T y, T acc) { return Adder::add(y, x, acc); }
 };
-// By one column: the sum of each row of products.
+// By one column: the sum of each row of products, as kernels have it.  Of integers, which are the same in
+// any order, an Adder has 0 as the number of rows that are few, and no sums.
 template <class Adder, class T>
 OW_INLINE void rows_by_ours(const LoopMatrix<T>& x, const LoopMatrix<T>& y, T* __restrict__ out) {
     using Acc = typename Adder::Acc;

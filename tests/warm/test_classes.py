@@ -115,6 +115,28 @@ def test_an_array_of_a_class_is_read_anew():
         Falling.scale[...] = before
 
 
+class Shaped:
+    """An array of a class that somebody gives another shape."""
+
+    w = np.arange(12.0)
+
+    def added(self, x):
+        return x + self.w
+
+
+@pytest.mark.parametrize("shape", [(12, 1), (1, 12)])
+def test_an_array_of_a_class_that_lies_otherwise_is_seen(shape):
+    fused, _ = warmed(Shaped.added, (Shaped(), D[None]))
+    w = Shaped.w
+    try:
+        w.shape = shape
+        for _ in range(ENOUGH):
+            np.testing.assert_array_equal(fused(Shaped(), D[None]), D[None] + w)
+    finally:
+        w.shape = (12,)
+    np.testing.assert_array_equal(fused(Shaped(), D[None]), D[None] + w)
+
+
 SELECTING = {
     "a type": (lambda x, t: x.astype(t) + 1, np.float32, np.float64),
     "a dtype": (lambda x, t: x.astype(t) + 1, np.dtype("f4"), np.dtype("i8")),
