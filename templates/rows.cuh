@@ -92,6 +92,7 @@ OW_INLINE int first_warp() { return threadIdx.x / THREADS_PER_ROW * (THREADS_PER
 // The lanes of a thread: upper half onto lower half.
 template <class T, class Join> OW_INLINE T join_lanes(T (&acc)[LANES], const Join join) {
     each_half<LANES / 2>([&](auto half) {
+OW_SIMD
         for (int l = 0; l < half; ++l) acc[l] = join(acc[l], acc[l + half]);
     });
     return acc[0];

@@ -52,6 +52,7 @@ class GroupFacts(GroupOperands):
             moved=sum(self._itemsizes()),
             in_chunks=len(self._chunked),
             one_by_one=self._one_by_one(),
+            is_flat=not self.walk.rows and len(self._chunked) == len(self.operands),
             joined=self._joined(),
             declared=self._declared(),
         )

@@ -101,6 +101,7 @@ class Facts:
         moved: bytes that are read and written for one element.
         in_chunks: operands that are read or written in chunks of consecutive elements.
         one_by_one: operands that are read element by element.
+        is_flat: all operands lie densely, and are walked as one row.
         columns: columns that a thread walks together, where a reduction goes down columns.
         across: threads of a block side by side there.
         heavy: for scans, an element also takes special functions or conversions.
@@ -127,6 +128,7 @@ class Facts:
     moved: int = 8
     in_chunks: int = 1
     one_by_one: int = 0
+    is_flat: bool = False
     columns: int = 1
     across: int = 1
     heavy: bool = False

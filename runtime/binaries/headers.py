@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
+from opweave.runtime.binaries.row_passes import with_row_passes
 from opweave.templates import TEMPLATES
 
 SPECIAL = TEMPLATES / "host" / "special.cuh"
@@ -70,7 +71,7 @@ def left_out(source: str) -> str:
 
 
 def _rewritten(source: str) -> str:
-    return with_short_functions(without_second_rounding(source))
+    return with_short_functions(with_row_passes(without_second_rounding(source)))
 
 
 def is_rewritten(source: str) -> bool:

@@ -34,7 +34,7 @@ NO_DEBUG = ("-g0",)
 COMMON = (
     "-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
-    "-fno-rtti", "-fno-builtin", "-w",
+    "-fno-rtti", "-fno-builtin", "-fopenmp-simd", "-w",
 )  # fmt: skip
 # What a kernel is compiled for.  Kernels that are checked are not optimised, so that a read which
 # a GPU would make is made even if its value is not used.  They have no canary, which would end the

@@ -44,6 +44,12 @@ def with_short_functions(text: str) -> str:
 
 def runs_twice(body: str) -> bool:
     """Whether a loop that has run may run again: it reads nothing that it has changed."""
+    found = set_and_read(body)
+    return found is not None and not found[0] & found[1]
+
+
+def set_and_read(body: str) -> tuple[set[str], set[str]] | None:
+    """The registers that a loop sets, and the names that it reads; None for other statements."""
     targets, read = set(), set()
     for line in body.split("\n"):
         text = COMMENT.sub("", line).strip()
@@ -51,12 +57,12 @@ def runs_twice(body: str) -> bool:
             continue
         found = DECLARES.fullmatch(text) or SETS.fullmatch(text)
         if found is None or "=" in re.sub(r"[<>=!]=", "", found["of"]):
-            return False
+            return None
         read |= set(re.findall(r"\w+", found["of"]))
         if found.re is SETS:
             targets.add(found["to"])
             read |= set(re.findall(r"\w+", found["at"]))
-    return not targets & read
+    return targets, read
 
 
 ROUNDED = re.compile(r"(?P<value>\w+) = round_f16\((?P<of>.*)\);$", re.MULTILINE)

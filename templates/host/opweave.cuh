@@ -4,6 +4,11 @@
 #include "simt.cuh"
 #include "hints.cuh"
 #define OW_UNROLL
+#ifdef __clang__
+#define OW_SIMD
+#else
+#define OW_SIMD _Pragma("omp simd")  // g++ would unroll a short loop before it makes vectors of it
+#endif
 #define OW_AS_LOADED(bits)
 #if defined(OW_VERIFY) && !defined(OW_SANITIZE)  // blocks run one after the other
 #define OW_WAIT ow_host->fail(OW_STOPPED, "a block waits for a part that no block before it had", OW_SITE)

@@ -7,14 +7,20 @@
 #include "opweave.cuh"
 #include "pairs.cuh"
 OW_NO_CONTRACTION
+#if defined(__FMA__) || defined(__aarch64__)
+enum { OW_HAS_FMA = 1 };
+#else
+enum { OW_HAS_FMA = 0 };
+#endif
 
 // What a loop has noted: the first bit is set where a number was not ordinary.
-template <bool WHOLE> struct Noted {
+template <bool ANY> struct Noted {
+    enum { WHOLE = ANY };  // functions are computed of any number
     unsigned single = 0;
     unsigned long long wide = 0;
-    OW_INLINE void set(Noted& all, unsigned bits) { all.single |= bits; }
-    OW_INLINE void set(Noted& all, unsigned long long bits) { all.wide |= bits; }
-    OW_INLINE bool any(const Noted& all) { return (all.single >> 31) | (all.wide >> 63); }
+    OW_SPECIAL void note(unsigned bits) { single |= bits; }
+    OW_SPECIAL void note(unsigned long long bits) { wide |= bits; }
+    OW_SPECIAL bool any() const { return (single >> 31) | (wide >> 63); }
 };
 // `loop(noted)`, as often as it has to run.  Where the last chunk had such a number, the next may.
 static bool ow_rare_came;
@@ -22,11 +28,49 @@ template <class Loop> OW_INLINE void ow_run_lanes(const Loop& loop) {
     if (!__atomic_load_n(&ow_rare_came, __ATOMIC_RELAXED)) {
         Noted<false> noted;
         loop(noted);
-        if (__builtin_expect(!Noted<false>::any(noted), 1)) return;
+        if (__builtin_expect(!noted.any(), 1)) return;
     }
     Noted<true> noted;
     loop(noted);
-    __atomic_store_n(&ow_rare_came, Noted<true>::any(noted), __ATOMIC_RELAXED);
+    __atomic_store_n(&ow_rare_came, noted.any(), __ATOMIC_RELAXED);
+}
+// What the lanes of a row's pass have noted, each for itself: they meet behind the row alone.  BITS
+// are those of the widest numbers in it.
+template <bool ANY, class BITS> struct NotedLane {
+    enum { WHOLE = ANY, SHIFT = sizeof(BITS) == 8 ? 32 : 0 };
+    BITS& noted;
+    OW_SPECIAL void note(unsigned bits) { if constexpr (!ANY) noted |= (BITS)bits << SHIFT; }
+    OW_SPECIAL void note(unsigned long long bits) { if constexpr (!ANY) noted |= bits; }
+};
+template <bool ANY, class BITS, int N> struct NotedLanes {
+    BITS noted[ANY ? 1 : N] = {};
+    OW_SPECIAL NotedLane<ANY, BITS> at(int l) { return {noted[ANY ? 0 : l]}; }
+    OW_SPECIAL bool any() const {
+        BITS all = 0;
+        for (const BITS bits : noted) all |= bits;
+        return all >> (8 * sizeof(BITS) - 1);
+    }
+};
+// The chunks of a row as by ow_run_chunks: whole ones for ordinary numbers, the others, and all of
+// them where a number was none, for any.  `begin` sets running values as they were.  Short rows, and
+// some rows behind one with such a number, are computed for any at once.
+static unsigned ow_rare_rows;
+template <class BITS, int N, class Begin, class Body>
+OW_INLINE void ow_run_pass(const index_t first, const index_t end, const index_t step, const index_t whole,
+                           const index_t least, const Begin& begin, const Body& body) {
+    const unsigned rare = __atomic_load_n(&ow_rare_rows, __ATOMIC_RELAXED);
+    if (rare) __atomic_store_n(&ow_rare_rows, rare - 1, __ATOMIC_RELAXED);
+    for (bool any = rare || whole < least;; any = true) {
+        NotedLanes<false, BITS, N> ordinary;
+        NotedLanes<true, BITS, N> others;
+        index_t c = first;
+        if (!any)
+            for (; c < end && c < whole; c += step) body(Constant<1>(), ordinary, c);
+        for (; c < end; c += step) body(Constant<0>(), others, c);
+        if (any || __builtin_expect(!ordinary.any(), 1)) return;
+        __atomic_store_n(&ow_rare_rows, 16, __ATOMIC_RELAXED);
+        begin();
+    }
 }
 
 // What sets the first bit: a size above the largest; and outside of the normal numbers from 0 on.
@@ -36,12 +80,29 @@ template <class T> OW_INLINE auto not_normal(T x) {
     return (host_bits(x) - (U)(sizeof(T) == 4 ? 1ULL << 23 : 1ULL << 52)) | (Format<T>::ENDLESS - 1 - host_bits(x));
 }
 
+// x / y, where y is the same for all lanes, by one reciprocal: the product with it is corrected twice,
+// the second time from a neighbour of the quotient, which makes it the nearest (Markstein; "Handbook
+// of Floating-Point Arithmetic", 2nd edition, 4.7).  Not where a rest might be subnormal, or overflow.
+template <class Notes, class T> OW_INLINE T row_quotient(Notes&& noted, T x, T y) {
+    constexpr bool single = sizeof(T) == 4;
+    constexpr T least = single ? 0x1p-76 : 0x1p-600, most = single ? 0x1p80 : 0x1p600;
+    constexpr T least_by = single ? 0x1p-24 : 0x1p-200, most_by = single ? 0x1p40 : 0x1p200;
+    const auto size = host_bits(fabs(x)), by = host_bits(y);
+    noted.note((host_bits(most) - size) | ((size - host_bits(least)) & (0 - size)));  // 0 is ordinary
+    noted.note((host_bits(most_by) - by) | (by - host_bits(least_by)));
+    if constexpr (OwNoReference<Notes>::type::WHOLE || !OW_HAS_FMA) return x / y;
+    // The rests are negative ones: those of -0 are then +0, and take its sign from no result.
+    const T reciprocal = 1 / y, near = x * reciprocal;
+    const T next = fma(fma(near, y, -x), -reciprocal, near);
+    return fma(fma(next, y, -x), -reciprocal, next);
+}
+
 // What is beside it for float and double: the sizes up to which numbers are ordinary, and how the
 // function is computed of them.
 #define OW_ORDINARY(NAME, T, RARE, VALUE)                                                     \
-    template <bool WHOLE> OW_INLINE T NAME(Noted<WHOLE>& noted, T x) {                        \
-        Noted<WHOLE>::set(noted, RARE);                                                       \
-        if constexpr (WHOLE) return NAME(x);                                                  \
+    template <class Notes> OW_INLINE T NAME(Notes&& noted, T x) {                             \
+        noted.note(RARE);                                                                     \
+        if constexpr (OwNoReference<Notes>::type::WHOLE) return NAME(x);                             \
         else return VALUE;                                                                    \
     }
 #ifndef OW_NO_EXPONENTIALS

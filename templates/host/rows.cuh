@@ -9,4 +9,11 @@
 #define OW_LINE __LINE__
 #else
 #include "../rows.cuh"
+
+// The chunks of a row: those that lie inside of it, and what is left.
+template <class Body>
+OW_INLINE void ow_run_chunks(index_t c, const index_t end, const index_t step, const index_t whole, const Body& body) {
+    for (; c < end && c < whole; c += step) body(Constant<1>(), c);
+    for (; c < end; c += step) body(Constant<0>(), c);
+}
 #endif

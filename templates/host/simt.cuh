@@ -170,6 +170,8 @@ OW_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); 
 #endif
 
 template <class T> struct OwSame { typedef T type; };
+template <class T> struct OwNoReference { typedef T type; };
+template <class T> struct OwNoReference<T&> { typedef T type; };
 #ifdef OW_VERIFY  // fibres take turns and are never interrupted: plain updates are atomic
 #define OW_UPDATE(MADE) T old = *p; *p = (T)(MADE); return old
 #else

@@ -6,7 +6,7 @@
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
 #define USE_VECTOR_IO     0    // loads and stores of up to 16 bytes at once
 #define BLOCK             1    // threads in a block
-#define VECTOR            64   // consecutive elements of one access
+#define VECTOR            128  // consecutive elements of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
 #include "opweave.cuh"
 

@@ -125,7 +125,7 @@ def test_a_fault_in_lists_is_found_shrunk_and_written(
     assert "--seed 1 --only 2 --kind list" in test
 
 
-X = Array("a0", "int32", (70,), "C", "whole", 5)
+X = Array("a0", "int32", (140,), "C", "whole", 5)  # of two chunks of a host
 WAYS = Own("op0", ("x",), (("", ("{0} + {1}", "x", "x")),), toggle="USE_OTHER")
 ROUNDED = replace(WAYS, fragments=(("", ("{0} + {1}", "x", ("{0} * {1}", "x", "x"))),))
 XOR = Fold("op0", ("x",), how="reduction", of="xor_all")
@@ -136,7 +136,7 @@ AHEAD = "first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR
 BACK = f"{AHEAD} - 1 - (blockIdx.x + threadIdx.x > 0) * VECTOR"
 
 
-def listed(code, own=(), structure=("", "", ""), shape=(70,)):
+def listed(code, own=(), structure=("", "", ""), shape=(140,)):
     """A program of one list, of one op-code."""
     codes = (load("x"), code, store("y"))
     arguments = (replace(X, shape=shape),)

@@ -1,0 +1,167 @@
+"""Rows on a host: whole chunks apart, and for ordinary numbers first; the bits are as without."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.runtime.binaries.row_passes import with_row_passes
+
+SPECIAL = {
+    "f4": [0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-38, 3e38, 1e25, 1e-25, -88, -104, 90],
+    "f8": [0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e-308, 1e308, 1e250, 1e-200, -709, -746, 710],
+    "f2": [0, -0.0, np.inf, -np.inf, np.nan, 6e-8, -6e-8, 6e4, -11, -18, 12],
+}  # fmt: skip
+# One below and above a chunk; rows that are too short for a reciprocal, and longer ones.
+COLUMNS = (1, 31, 33, 255, 257, 300)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def by_sum(x):
+    return x / x.sum(axis=1, keepdims=True)
+
+
+def by_largest(x):
+    return x / np.abs(x).max(axis=1, keepdims=True)
+
+
+def by_least(x):
+    return x / np.abs(x).min(axis=1, keepdims=True)
+
+
+def normalised(x):
+    return (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True))
+
+
+def sigmoids(x):
+    return (1 / (1 + np.exp(-x))).sum(axis=1)
+
+
+def scaled_in_place(x):
+    x /= np.abs(x).min(axis=1, keepdims=True)
+    return x
+
+
+def whole(x):
+    return np.exp(x).sum(), x.max()
+
+
+def rows(dtype, columns):
+    """Rows of ordinary numbers, with some special ones, with nothing else, and far from 1."""
+    draw = np.random.default_rng(columns)
+    x = (draw.standard_normal((48, columns)) * 3).astype(dtype)
+    special = np.array(SPECIAL[dtype], dtype)
+    for row in x[8:32]:
+        row[draw.integers(0, columns, 2)] = draw.choice(special, 2)
+    x[32:39] = special[:7, None]
+    for row, scale in zip(x[39:44], (1e-30, 1e30, 1e-9, 1e14, -1), strict=True):
+        row *= np.asarray(scale).astype(dtype)
+    x[44:] *= np.finfo(dtype).tiny * 8
+    x[44:, -1] = np.pi  # quotients about the least normal number
+    return x
+
+
+def same(a, b):
+    bits = f"u{a.dtype.itemsize}"
+    return np.all((a.view(bits) == b.view(bits)) | (np.isnan(a) & np.isnan(b)))
+
+
+@pytest.mark.host
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", SPECIAL)
+@pytest.mark.parametrize(
+    "function",
+    [softmax, by_sum, by_largest, by_least, normalised, sigmoids, scaled_in_place, whole],
+    ids=lambda f: f.__name__,
+)
+def test_any_number_of_a_row_has_the_bits_of_single_operators(function, dtype):
+    fused = ow.fuse(function)
+    for columns in COLUMNS:
+        x = rows(dtype, columns)
+        made, apart = (np.atleast_1d(f(x.copy())) for f in (fused, fused.unfused()))
+        for a, b in zip(made, apart, strict=True):
+            assert same(np.atleast_1d(a), np.atleast_1d(b)), columns
+
+
+KERNEL = """#include "opweave.cuh"
+#include "rows.cuh"
+kernel(
+    const float* __restrict__ x,
+    float* __restrict__ out)
+{
+    float sum0_acc[LANES];
+    for (int l = 0; l < LANES; ++l) {
+        sum0_acc[l] = 0;
+    }
+    const float scale = 2.0f;
+#pragma unroll ROW_CHUNKS
+    for (index_t c = 0; c < chunks; ++c) {
+        const index_t j0 = c * LANES;
+        float x_v[LANES];
+        read_chunk(x_v, x_row, c, j0);
+#pragma unroll
+        for (int l = 0; l < LANES; ++l) {
+            const bool inside = j0 + l < width;
+            BODY
+        }
+        store_chunk(out + j0, out_v, width - j0);
+    }
+}
+"""
+CHUNKS, AGAIN = "ow_run_chunks(", "ow_run_pass<"
+RUN = {
+    "out_v[l] = x_v[l] + 1.0f;": CHUNKS,
+    "out_v[l] = exp(x_v[l]);": AGAIN,
+    "out_v[l] = x_v[l] / scale;": AGAIN,
+    "out_v[l] = round_f16(x_v[l] / scale);": AGAIN,
+    "sum0_acc[l] = chosen(inside, sum0_acc[l] + exp(x_v[l]), sum0_acc[l]);": AGAIN,
+    # what is no quotient of the two, or of numbers of other types
+    "out_v[l] = 2.0f * x_v[l] / scale;": CHUNKS,
+    "out_v[l] = x_v[l] / scale * 2.0f;": CHUNKS,
+    "out_v[l] = x_v[l] / other;": CHUNKS,
+    "const float scale = x_v[l];\n            out_v[l] = 1.0f / scale;": CHUNKS,
+    # what may not run twice
+    "max0_acc[l] = max_nan(max0_acc[l], exp(x_v[l]));": CHUNKS,
+    "x_v[l] = exp(x_v[l]);": CHUNKS,
+    "total += exp(x_v[l]);": CHUNKS,
+    "if (inside) out_v[l] = exp(x_v[l]);": CHUNKS,
+    # what leaves the loop
+    "if (turn < turns - 1) continue;": "for (index_t c",
+    "return;": "for (index_t c",
+}
+
+
+@pytest.mark.parametrize("body", RUN)
+def test_a_pass_runs_again_only_where_it_finds_what_it_found(body):
+    text = KERNEL.replace("BODY", body)
+    made = with_row_passes(text)
+
+    assert RUN[body] in made
+    assert (AGAIN in made) == (RUN[body] == AGAIN) == ('#include "ordinary.cuh"' in made)
+    assert (made == text) == (RUN[body] not in (CHUNKS, AGAIN))
+    assert made.count("\n") == text.count("\n")  # of a complaint
+    assert ("whole || j0 + l < width" in made) == (made != text)
+    assert ("sum0_acc[l] = 0; }" in made) == ("sum0" in body)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("float* __restrict__ out", "float* out"),
+        ("read_chunk(x_v, x_row, c, j0);", "total = total + 1;"),
+        ("read_chunk(x_v, x_row, c, j0);", "atomicAdd(out, 1.0f);"),
+    ],
+)
+def test_nor_where_it_may_store_what_it_reads_or_does_more(old, new):
+    text = KERNEL.replace("BODY", "out_v[l] = exp(x_v[l]);").replace(old, new)
+    made = with_row_passes(text)
+    assert CHUNKS in made
+    assert AGAIN not in made
+
+
+def test_texts_without_rows_are_left_as_they_are():
+    text = KERNEL.replace("BODY", "out_v[l] = exp(x_v[l]);").replace('#include "rows.cuh"\n', "")
+    assert with_row_passes(text) == text
