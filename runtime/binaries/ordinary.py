@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from math import frexp
 
 # Functions that have a short form for ordinary numbers.
 NAMES = "exp exp2 sinh cosh sin cos tan log log2 log10 asinh acosh atanh cbrt".split()
@@ -18,6 +19,11 @@ LOOP = re.compile(
 )
 PRAGMA = re.compile(r"#pragma unroll\n$")
 CALL = re.compile(rf"(?<![\w.:>])({'|'.join(NAMES)})\(")
+# A division that is all of a value, or of an argument.
+QUOTIENT = re.compile(
+    r"(?P<in>= |\(|, )(?P<of>[A-Za-z_]\w*(?:\[\w+\])*) / "
+    r"(?P<by>\w+|-?\d+\.\d*(?:e[+-]?\d+)?f?)(?=[;),])"
+)
 # The statements of a loop that may run twice: names that it declares, and registers that it sets.
 DECLARES = re.compile(r"(?:const )?(?!else\b|return\b)[A-Za-z_][\w:<>]* \w+ = (?P<of>[^;]*);")
 SETS = re.compile(r"(?P<to>\w+)(?P<at>(?:\[\w+\])+) = (?P<of>[^;]*);")
@@ -29,17 +35,42 @@ END = " });"
 
 def with_short_functions(text: str) -> str:
     """A kernel's text whose loops over lanes run the short forms first; unchanged without any."""
-    found = [m for m in LOOP.finditer(text) if CALL.search(m["body"]) and runs_twice(m["body"])]
-    if not found or INCLUDE not in text:
+    found = [m for m in LOOP.finditer(text) if runs_twice(m["body"])]
+    bodies = [shortened(m["body"], text[: m.start()], NOTED) for m in found]
+    if INCLUDE not in text:
         return text
     parts, end = [], 0
-    for match in found:
+    for match, body in zip(found, bodies, strict=True):
+        if body == match["body"]:
+            continue
         before = PRAGMA.sub("\n", text[end : match.start()])  # it asks for a loop behind it
-        body = CALL.sub(rf"\1({NOTED}, ", match["body"])
         indent = match["indent"]
         parts += [before, indent, BEGIN, match["head"], "\n", body, indent, "}", END, "\n"]
         end = match.end()
-    return ("".join(parts) + text[end:]).replace(INCLUDE, WITH)
+    return ("".join(parts) + text[end:]).replace(INCLUDE, WITH) if parts else text
+
+
+def shortened(body: str, before: str, noted: str) -> str:
+    """A loop by functions that note what is not ordinary; unchanged where none is called.
+
+    Args:
+        body: what it does with a lane.
+        before: the kernel in front of it, which declares what is the same for all lanes.
+        noted: where functions note it.
+    """
+
+    def quotient(match: re.Match[str]) -> str:
+        by = match["by"]
+        if "." in by:
+            is_same = abs(frexp(float(by.rstrip("f")))[0]) != 0.5  # else it is a product
+        else:
+            declared = re.search(rf"\bconst (?:float|double) {by}(?: =|[,)])", before)
+            is_same = declared and not re.search(rf"\b{by} = ", body)
+        if not is_same:
+            return match[0]
+        return f"{match['in']}row_quotient({noted}, {match['of']}, {by})"
+
+    return QUOTIENT.sub(quotient, CALL.sub(rf"\1({noted}, ", body))
 
 
 def runs_twice(body: str) -> bool:

@@ -12,7 +12,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from opweave.runtime.binaries.ordinary import CALL, COMMENT, INCLUDE, NOTED, WITH, set_and_read
+from opweave.runtime.binaries.ordinary import (
+    CALL,
+    COMMENT,
+    INCLUDE,
+    NOTED,
+    WITH,
+    set_and_read,
+    shortened,
+)
 
 # How a loop over chunks begins: its first chunk, its end and its step.
 HEADS = {
@@ -36,7 +44,6 @@ AROUND = re.compile(
 )
 LEAVES = re.compile(r"\b(?:continue|return|break)\b")
 MAY_OVERLAP = re.compile(r"^ +(?:const )?[\w:]+\* (?!__restrict__)", re.MULTILINE)
-QUOTIENT = re.compile(r"(?P<before>= |\(|, )(?P<of>\w+(?:\[\w+\])*) / (?P<by>\w+)(?=[;),])")
 # Chunks of a row from which its divisions alone are worth a reciprocal, and notes.
 LEAST_DIVIDED = 8
 LAMBDA = "__attribute__((always_inline)) {"
@@ -56,18 +63,6 @@ class Body:
 
     text: str
     before: str
-
-    def short(self) -> str:
-        """By functions that note what is not ordinary; unchanged where none is called."""
-        return QUOTIENT.sub(self._quotient, CALL.sub(rf"\1({NOTED}.at(l), ", self.text))
-
-    def _quotient(self, match: re.Match[str]) -> str:
-        """Of a division by what is the same for a row."""
-        by = match["by"]
-        is_real = re.search(rf"^ +const (?:float|double) {by} = ", self.before, re.MULTILINE)
-        if not is_real or re.search(rf"\b{by} = ", self.text):
-            return match[0]
-        return f"{match['before']}row_quotient({NOTED}.at(l), {match['of']}, {by})"
 
     def identities(self) -> str | None:
         """What sets running values as before, for a pass that runs again; None where none may."""
@@ -89,7 +84,7 @@ def _run(match: re.Match[str], before: str) -> str:
         return match[0]
     ends = EDGE.search(body.text)
     edge = ends[1] if ends else "width"
-    short, identities = body.short(), None
+    short, identities = shortened(body.text, before, f"{NOTED}.at(l)"), None
     if short != body.text:
         identities = body.identities()
     begin = f"{HEADS[match['head']]}, {edge} / LANES, "

@@ -86,6 +86,31 @@ def test_any_number_of_a_row_has_the_bits_of_single_operators(function, dtype):
             assert same(np.atleast_1d(a), np.atleast_1d(b)), columns
 
 
+DIVIDED = {
+    "an integer": lambda x, s: x / 3,
+    "a fraction": lambda x, s: x / 0.1,
+    "less than nothing": lambda x, s: x / -7.0,
+    "a power of two": lambda x, s: x / 4,
+    "the largest": lambda x, s: x / np.finfo(x.dtype).max,
+    "the least": lambda x, s: x / np.finfo(x.dtype).tiny,
+    "an argument": lambda x, s: x / s,
+}
+
+
+@pytest.mark.host
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("case", DIVIDED)
+def test_a_division_by_one_number_has_numpys_bits(case, dtype):
+    function = DIVIDED[case]
+    fused = ow.fuse(function)
+    x = rows(dtype, 300)
+    numbers = (*SPECIAL[dtype], 2.7, -1.1) if case == "an argument" else (1.0,)
+    for number in numbers:
+        s = x.dtype.type(number)
+        assert same(fused(x, s), function(x, s)), number
+
+
 KERNEL = """#include "opweave.cuh"
 #include "rows.cuh"
 kernel(

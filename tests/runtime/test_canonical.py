@@ -260,7 +260,8 @@ def test_a_cached_entry_is_the_readable_source(tmp_path):
 
 LOOP = """#include "opweave.cuh"
     const float16* __restrict__ x,
-    float16* __restrict__ out)
+    float16* __restrict__ out,
+    const float scale)
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
             BODY
@@ -274,6 +275,15 @@ SHORT = {
     "const float v0 = exp(sin(x)) + y.log(x);": "const float v0 = exp(ow_noted, sin(ow_noted, x)) + y.log(x);",
     "const float v0 = expm1(x) + own_exp(x);": None,
     "const float v0 = std::exp(x);": None,
+    "const float v0 = x_v[c][l] / scale;": "const float v0 = row_quotient(ow_noted, x_v[c][l], scale);",
+    "const float v0 = round_f16(x / -0.1f);": "const float v0 = round_f16(row_quotient(ow_noted, x, -0.1f));",
+    "const double v0 = x / 1.5e-07;": "const double v0 = row_quotient(ow_noted, x, 1.5e-07);",
+    "const float v0 = x / 0.25f;": None,
+    "const float v0 = x / other;": None,
+    "const int v0 = x / 3;": None,
+    "const float v0 = 1.0f / scale;": None,
+    "const float v0 = x / scale * 2.0f;": None,
+    "const float v0 = y - x / scale;": None,
 }  # fmt: skip
 
 
@@ -289,7 +299,7 @@ def test_a_loop_with_a_function_is_run_for_ordinary_numbers_first(line):
     assert "ow_run_lanes(" in made
     assert '"ordinary.cuh"' in made
     assert made.count("\n") == text.count("\n")
-    assert [n for n, t in enumerate(made.split("\n")) if "exp(" in t] == [5]
+    assert [n for n, t in enumerate(made.split("\n")) if "v0 = " in t] == [6]
 
 
 AGAIN = {
