@@ -74,17 +74,14 @@ _KEPT: list[Any] = []
 
 
 def native_product(step: Step, layouts: Layouts) -> Step:
-    """A product of a library as a step of C's, if C can ask for it.
-
-    NumPy has another routine for x @ x.T, and a loop around batches.
-    """
+    """A product of a library as a step of C's, if C can ask for it: NumPy loops over batches."""
     kernel = step.kernel
     if kernel.template != "vendor":
         return step
     sources = [param.source for param in kernel.params]
     memory = [(array, offset) for _, array, offset in step.arrays]
-    if len(sources) != 3 or memory[0] == memory[1]:  # a matrix by itself
-        return step
+    if len(sources) == 2:  # x @ x has one parameter for both
+        sources, memory = [sources[0], *sources], [memory[0], *memory]
     node = next(n for n in layouts.graph.nodes if n.result.id == sources[2])
     letter, kind = KINDS[node.result.dtype]
     shapes = [layouts.shape_of(value)[0] for value in node.values]
@@ -97,12 +94,17 @@ def native_product(step: Step, layouts: Layouts) -> Step:
     if found is None:
         return step
     *numbers, how = found
+    if how == 0 and memory[0] == memory[1] and m == n and strides[0] == strides[1][::-1]:
+        how = BY_ITSELF * (numbers[3] != numbers[5])
     address = _routine_of(how, letter)
     if address is None:
         return step
     fixed = (None, None, None, *numbers, address, kind + how)
     launch = HostLaunch(_run(m * n * k))
-    return replace(step, launch=launch, compute=None, pack=PRODUCT.pack, fixed=fixed)
+    arrays = tuple((slot, *place) for slot, place in enumerate(memory))
+    return replace(
+        step, launch=launch, compute=None, pack=PRODUCT.pack, fixed=fixed, arrays=arrays
+    )
 
 
 def _of_matrices(
