@@ -91,11 +91,18 @@ template <class T> OW_INLINE T trunc_mod(T x, T y) {
     const T by = divides_oddly(y) ? T(1) : y;
     return x - OW_QUOTIENT(x, by) * by;
 }
+// Of ~x, which is -1 - x, where x is negative: by a number above 0 that the compiler knows.
+template <class T> OW_INLINE T sign_bits(T x) { return x < 0 ? T(-1) : T(0); }
+template <class T> OW_INLINE T floor_div_known(T x, T y) {
+    return OW_QUOTIENT((T)(x ^ sign_bits(x)), y) ^ sign_bits(x);
+}
 template <class T> OW_INLINE T floor_mod(T x, T y) {
+    if (OW_IS_KNOWN(y) && y > 0) return (T)((uint64)x - (uint64)floor_div_known(x, y) * (uint64)y);
     const T by = divides_oddly(y) ? T(1) : y, rest = x - OW_QUOTIENT(x, by) * by;
     return rest + by * (T)((rest != 0) & ((rest < 0) != (by < 0)));
 }
 template <class T> OW_INLINE T floor_div(T x, T y) {
+    if (OW_IS_KNOWN(y) && y > 0) return floor_div_known(x, y);
     const T by = divides_oddly(y) ? T(1) : y, quotient = OW_QUOTIENT(x, by);
     const T rest = x - quotient * by;
     const bool down = (rest != 0) & ((rest < 0) != (by < 0));

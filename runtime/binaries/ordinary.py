@@ -9,7 +9,7 @@ import re
 from math import frexp
 
 # Functions that have a short form for ordinary numbers.
-NAMES = "exp exp2 sinh cosh sin cos tan log log2 log10 asinh acosh atanh cbrt".split()
+NAMES = "exp exp2 sinh cosh sin cos tan log log2 log10 asinh acosh atanh cbrt index_of".split()
 INCLUDE, WITH = '#include "opweave.cuh"', '#include "ordinary.cuh"'
 LOOP = re.compile(
     r"^(?P<indent> *)(?P<head>for \(int l = 0; l < VECTOR; \+\+l\) \{)\n"

@@ -141,13 +141,21 @@ template <int N, class F> OW_INLINE auto places_of(index_t j0, F place) {
     found.run = apart == 0;
     return found;
 }
+template <int N, class S, class I>
+OW_INLINE void gather_places(S (&kept)[N], const S* p, index_t stride, index_t extent, const Places<N, I>& places) {
+    I outside = 0;  // negative where one is
+    for (int l = 0; l < N; ++l) outside |= places.at[l] | ((I)extent - 1 - places.at[l]);
+    if (I(-1) < I(0) && outside >= 0)  // without a question for each, which g++ makes no vectors of
+        for (int l = 0; l < N; ++l) kept[l] = p[(index_t)places.at[l] * stride];
+    else
+        for (int l = 0; l < N; ++l) kept[l] = is_inside(places.at[l], extent) ? p[places.at[l] * stride] : S();
+}
 // The elements there, 0 for places that the table has not: where they lie, or a copy.
 template <int N, class S, class I>
 OW_INLINE const S* elements_at(S (&kept)[N], const S* p, index_t stride, index_t extent, const Places<N, I>& places) {
     const index_t first = places.at[0];
     const bool whole = places.run && stride == 1 && first >= 0 && first <= extent - N;
-    if (!whole)
-        for (int l = 0; l < N; ++l) kept[l] = is_inside(places.at[l], extent) ? p[places.at[l] * stride] : S();
+    if (!whole) gather_places(kept, p, stride, extent, places);
     return whole ? p + first : kept;
 }
 template <int N, class R, class S, class I>

@@ -3,6 +3,7 @@
 
 #include "simt.cuh"
 #include "hints.cuh"
+#define OW_IS_KNOWN(x) __builtin_constant_p(x)
 #define OW_UNROLL
 #ifdef __clang__
 #define OW_SIMD

@@ -40,7 +40,7 @@ template <bool ANY, class BITS> struct NotedLane {
     enum { WHOLE = ANY, SHIFT = sizeof(BITS) == 8 ? 32 : 0 };
     BITS& noted;
     OW_SPECIAL void note(unsigned bits) { if constexpr (!ANY) noted |= (BITS)bits << SHIFT; }
-    OW_SPECIAL void note(unsigned long long bits) { if constexpr (!ANY) noted |= bits; }
+    OW_SPECIAL void note(unsigned long long bits) { if constexpr (!ANY) noted |= bits >> (32 - SHIFT); }
 };
 template <bool ANY, class BITS, int N> struct NotedLanes {
     BITS noted[ANY ? 1 : N] = {};
@@ -78,6 +78,17 @@ template <class T> OW_INLINE auto above(T x, T most) { return host_bits(most) - 
 template <class T> OW_INLINE auto not_normal(T x) {
     using U = typename Format<T>::Bits;
     return (host_bits(x) - (U)(sizeof(T) == 4 ? 1ULL << 23 : 1ULL << 52)) | (Format<T>::ENDLESS - 1 - host_bits(x));
+}
+
+// An index that has an element.  Any other one is noted, and reads the first element meanwhile.
+template <class Notes, class I>
+OW_INLINE I index_of(Notes&& noted, I i, I n, bool here, uint64* faults, uint64 site) {
+    if constexpr (OwNoReference<Notes>::type::WHOLE) return index_of(i, n, here, faults, site);
+    const I counted = wrap_add(i, i < 0 ? n : I(0));
+    const auto outside = counted | (n - 1 - counted);  // negative
+    if constexpr (sizeof(I) == 8) noted.note((unsigned long long)outside);
+    else noted.note((unsigned)outside);
+    return is_inside(counted, n) ? counted : I(0);
 }
 
 // x / y, where y is the same for all lanes, by one reciprocal: the product with it is corrected twice,
