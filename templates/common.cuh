@@ -213,7 +213,7 @@ OW_INLINE float round_to_bfloat16(float x) { return float_of((unsigned)bfloat16_
 OW_INLINE void store(bfloat16* p, float x) { p->bits = bfloat16_bits(x); }
 OW_INLINE float load(const float16* p) { return half_to_float(p->bits); }
 OW_INLINE void store(float16* p, float x) { p->bits = float_to_half(x); }
-template <class T> OW_INLINE T load(const T* p) { return *p; }
+template <class T> OW_INLINE T load(const T* p) { return OW_READ(p); }
 OW_INLINE void store(bool* p, int truth) { *p = truth; }
 template <class T> OW_INLINE void store(T* p, T x) { *p = x; }
 
@@ -262,6 +262,7 @@ OW_INLINE float round_bf16(float x) { return round_to_bfloat16(x); }
 // Conversions: to a type in memory, left in its register.
 template <class To> struct Convert {
     template <class From> OW_INLINE To from(From x) { return (To)x; }
+    OW_INLINE To from(bool x) { return OW_OF_BOOL(To, x); }
 };
 #define OW_CONVERT_WHOLE(T) template <> struct Convert<T> { \
     template <class From> OW_INLINE T from(From x) { return (T)x; } \

@@ -7,6 +7,8 @@
 #define OW_SPECIAL __device__ __forceinline__
 #define OW_UNROLL _Pragma("unroll")
 #define OW_SIMD
+#define OW_READ(p) (*(p))
+#define OW_OF_BOOL(T, x) ((T)(x))
 #define OW_IS_KNOWN(x) __builtin_constant_p(x)
 #define OW_AS_LOADED(bits) asm("" : "+h"(bits))
 #define OW_WAIT  // for a block that has begun before

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Value
-from opweave.opcodes.dtypes import DType
 
 if TYPE_CHECKING:
     from opweave.compiler.codegen.assembler import Assembler
 
 # Of two truth values, or of one: what takes integers in their place.
-LOGICAL = ("bitwise_and", "bitwise_or", "logical_and", "logical_or")
-TRUTHS = (*LOGICAL, "invert", "logical_not", "where")
+TRUTHS = (
+    "bitwise_and", "bitwise_or", "logical_and", "logical_or", "invert", "logical_not", "where",
+)  # fmt: skip
 TOGETHER = ("logical_and", "bitwise_and")  # what holds where all of them do
-INTEGERS = {4: "int", 8: "int64"}  # registers
+WIDE = "int64"  # a register
 
 
 def chosen_by(node: Node, row_level: Collection[int]) -> str:
@@ -44,28 +44,19 @@ def chosen_by(node: Node, row_level: Collection[int]) -> str:
 
 
 def wide_truths(nodes: Sequence[Node], given: Sequence[Value]) -> dict[int, str]:
-    """Types of the registers of truth values that are loaded beside numbers, by their ids.
+    """Types of the registers of truth values that are loaded and choose, by their ids.
 
-    A truth value from memory is a byte, a comparison of doubles has a lane as wide as theirs: for
-    what follows from both g++ 12 has no vectors, unless the byte is loaded as an integer as wide.
+    A truth value from memory is a byte, of which g++ 12 has no vectors that choose between eight
+    bytes, unless it is loaded as an integer as wide.
     """
-    made = {value.id for node in nodes for value in node.results}
-    sizes = {v.dtype.itemsize for n in nodes for v in (*n.results, *n.values) if _is_number(v)}
-    register = INTEGERS.get(max(sizes, default=0), "")
-    found = {}
-    for value in given if register else ():
-        readers = [node for node in nodes if value in node.values]
-        meets = any(
-            n.operator.name in LOGICAL and any(v.id in made for v in n.values) for n in readers
-        )
-        if value.dtype.kind == "b" and meets and all(_asks_truth(n, value) for n in readers):
-            found[value.id] = register
-    return found
-
-
-def _is_number(value: Value) -> bool:
-    dtype: DType = value.dtype
-    return dtype.kind != "b" and not dtype.is_complex
+    chooses = any(n.operator.name == "where" and n.result.dtype.itemsize == 8 for n in nodes)
+    return {
+        value.id: WIDE
+        for value in given
+        if chooses
+        and value.dtype.kind == "b"
+        and all(_asks_truth(n, value) for n in nodes if value in n.values)
+    }
 
 
 def _asks_truth(node: Node, value: Value) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.gathering import coordinate, is_below, moved, place_type
+from opweave.compiler.arrays.gathering import NARROW, coordinate, is_below, moved, place_type
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
@@ -72,7 +72,9 @@ def type_of(end: Any) -> Any:
 @numpy_function(np.eye, np.identity, creates=True)
 def eye(tracer: TracerLike, N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
     shape = [tracer.extent_of(n) for n in (N, N if M is None else M)]
-    row, column = (coordinate(tracer, e, 1 - d, I64) for d, e in enumerate(shape))
+    is_near = type(k) is int and abs(k) < NARROW
+    place = place_type(tracer, *shape) if is_near else I64
+    row, column = (coordinate(tracer, e, 1 - d, place) for d, e in enumerate(shape))
     return (column - row == k).astype(dtype)
 
 

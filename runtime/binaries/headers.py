@@ -8,6 +8,7 @@ from functools import cache
 
 from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
 from opweave.runtime.binaries.row_passes import with_row_passes
+from opweave.runtime.binaries.truths import with_bytes, without_branches
 from opweave.templates import TEMPLATES
 
 SPECIAL = TEMPLATES / "host" / "special.cuh"
@@ -70,8 +71,20 @@ def left_out(source: str) -> str:
     return "".join(f"#define {kind}\n" for kind in kinds)
 
 
+# In this order: bools are known by their type, which bytes have lost.
+REWRITES = (
+    without_second_rounding,
+    without_branches,
+    with_bytes,
+    with_row_passes,
+    with_short_functions,
+)
+
+
 def _rewritten(source: str) -> str:
-    return with_short_functions(with_row_passes(without_second_rounding(source)))
+    for rewrite in REWRITES:
+        source = rewrite(source)
+    return source
 
 
 def is_rewritten(source: str) -> bool:

@@ -12,12 +12,12 @@ from math import frexp
 NAMES = "exp exp2 sinh cosh sin cos tan log log2 log10 asinh acosh atanh cbrt index_of".split()
 INCLUDE, WITH = '#include "opweave.cuh"', '#include "ordinary.cuh"'
 LOOP = re.compile(
-    r"^(?P<indent> *)(?P<head>for \(int l = 0; l < VECTOR; \+\+l\) \{)\n"
+    r"^(?P<pragma>#pragma unroll\n)?"
+    r"(?P<indent> *)(?P<head>for \(int l = 0; l < VECTOR; \+\+l\) \{)\n"
     r"(?P<body>(?:(?P=indent) .*\n|#.*\n|\n)*)"
     r"(?P=indent)\}\n",
     re.MULTILINE,
 )
-PRAGMA = re.compile(r"#pragma unroll\n$")
 CALL = re.compile(rf"(?<![\w.:>])({'|'.join(NAMES)})\(")
 # A division that is all of a value, or of an argument.
 QUOTIENT = re.compile(
@@ -29,25 +29,36 @@ DECLARES = re.compile(r"(?:const )?(?!else\b|return\b)[A-Za-z_][\w:<>]* \w+ = (?
 SETS = re.compile(r"(?P<to>\w+)(?P<at>(?:\[\w+\])+) = (?P<of>[^;]*);")
 COMMENT = re.compile(r"//.*")
 NOTED = "ow_noted"
+# The places of a chunk in a table, which are indices.
+PLACES = re.compile(
+    r"places_of(?P<chunk><VECTOR>\(j0, \[&\]\()(?P<body>const index_t j\) \{\n(?:.*\n)*? *\}\);)"
+)
 BEGIN = f"ow_run_lanes([&](auto& {NOTED}) __attribute__((always_inline)) {{ "
 END = " });"
 
 
 def with_short_functions(text: str) -> str:
     """A kernel's text whose loops over lanes run the short forms first; unchanged without any."""
-    found = [m for m in LOOP.finditer(text) if runs_twice(m["body"])]
-    bodies = [shortened(m["body"], text[: m.start()], NOTED) for m in found]
     if INCLUDE not in text:
         return text
-    parts, end = [], 0
-    for match, body in zip(found, bodies, strict=True):
-        if body == match["body"]:
-            continue
-        before = PRAGMA.sub("\n", text[end : match.start()])  # it asks for a loop behind it
-        indent = match["indent"]
-        parts += [before, indent, BEGIN, match["head"], "\n", body, indent, "}", END, "\n"]
-        end = match.end()
-    return ("".join(parts) + text[end:]).replace(INCLUDE, WITH) if parts else text
+    made = LOOP.sub(lambda match: _short_loop(match, text[: match.start()]), text)
+    made = PLACES.sub(_short_places, made)
+    return made if made == text else made.replace(INCLUDE, WITH)
+
+
+def _short_loop(match: re.Match[str], before: str) -> str:
+    body = shortened(match["body"], before, NOTED)
+    if body == match["body"] or not runs_twice(match["body"]):
+        return match[0]
+    indent, gap = match["indent"], "\n" * bool(match["pragma"])
+    return f"{gap}{indent}{BEGIN}{match['head']}\n{body}{indent}}}{END}\n"
+
+
+def _short_places(match: re.Match[str]) -> str:
+    body = shortened(match["body"], "", NOTED)
+    if body == match["body"]:
+        return match[0]
+    return f"places_noted{match['chunk']}auto& {NOTED}, {body}"
 
 
 def shortened(body: str, before: str, noted: str) -> str:
@@ -65,7 +76,7 @@ def shortened(body: str, before: str, noted: str) -> str:
             is_same = abs(frexp(float(by.rstrip("f")))[0]) != 0.5  # else it is a product
         else:
             declared = re.search(rf"\bconst (?:float|double) {by}(?: =|[,)])", before)
-            is_same = declared and not re.search(rf"\b{by} = ", body)
+            is_same = bool(declared) and not re.search(rf"\b{by} = ", body)
         if not is_same:
             return match[0]
         return f"{match['in']}row_quotient({noted}, {match['of']}, {by})"

@@ -8,6 +8,13 @@ OW_INLINE double host_double(unsigned long long u) { double x; __builtin_memcpy(
 // What depends on one operand alone is made of masks without a branch: only so is it taken out of a
 // loop over the other, which then vectorises (g++ 12).
 template <class U> OW_INLINE U mask_if(bool condition) { return (U)0 - (U)condition; }
+// g++ makes vectors of a byte that is compared, not of a bool in memory.
+template <class S> OW_INLINE S ow_read(const S* p) { return *p; }
+template <> OW_SPECIAL bool ow_read(const bool* p) { return *(const unsigned char*)p != 0; }
+// 0 or 1 of a condition, likewise: where it is compared, or lies in memory, the loop vectorises.
+template <class T> OW_INLINE T of_bool(bool x) { return (T)x; }
+template <> OW_SPECIAL float of_bool(bool x) { return host_float(mask_if<unsigned>(x) & host_bits(1.0f)); }
+template <> OW_SPECIAL double of_bool(bool x) { return host_double(mask_if<unsigned long long>(x) & host_bits(1.0)); }
 
 // float16 in bits, branch-free so that loops of it vectorise.
 OW_INLINE float half_to_float(unsigned short bits) {

@@ -89,7 +89,7 @@ OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside, typename OwSa
 template <class S, int N> struct Chunk {
     const S* at;
     S kept[N];
-    OW_SPECIAL S operator[](int l) const { return at[l]; }
+    OW_SPECIAL S operator[](int l) const { return OW_READ(at + l); }
 };
 template <int N, class S> OW_INLINE void load_chunk(Chunk<S, N>& r, const S* p, long long inside) {
     if (inside < N) load_part(r.kept, p, inside);

@@ -34,6 +34,16 @@ template <class Loop> OW_INLINE void ow_run_lanes(const Loop& loop) {
     loop(noted);
     __atomic_store_n(&ow_rare_came, noted.any(), __ATOMIC_RELAXED);
 }
+// places_of, whose function notes an index that has no element.
+template <int N, class F> OW_INLINE auto places_noted(index_t j0, const F& place) {
+    Noted<false> ordinary;
+    auto found = places_of<N>(j0, [&](const index_t j) __attribute__((always_inline)) { return place(ordinary, j); });
+    if (__builtin_expect(ordinary.any(), 0)) {
+        Noted<true> noted;
+        found = places_of<N>(j0, [&](const index_t j) __attribute__((always_inline)) { return place(noted, j); });
+    }
+    return found;
+}
 // What the lanes of a row's pass have noted, each for itself: they meet behind the row alone.  BITS
 // are those of the widest numbers in it.
 template <bool ANY, class BITS> struct NotedLane {

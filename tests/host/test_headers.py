@@ -117,10 +117,19 @@ def turned(u):
     return np.where(u < 2, z * z, z + 1)
 
 
+def masked(u):
+    return u * 2 * (u > 0.5)
+
+
+def of_rows(u):
+    return (u - u.max(axis=1, keepdims=True)) * 2
+
+
 @pytest.mark.host
 @pytest.mark.parametrize(("dtype", "registers"), [("f8", "pd"), ("f4", "ps")])
 @pytest.mark.parametrize(
-    ("function", "columns"), [(few, 100), (shifted, 100), (points, 3), (turned, 100)]
+    ("function", "columns"),
+    [(few, 100), (shifted, 100), (points, 3), (turned, 100), (masked, 100), (of_rows, 100)],
 )
 def test_choices_and_places_are_computed_by_vectors(function, columns, dtype, registers, tmp_path):
     objdump = shutil.which("objdump")
