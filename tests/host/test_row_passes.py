@@ -111,6 +111,54 @@ def test_a_division_by_one_number_has_numpys_bits(case, dtype):
         assert same(fused(x, s), function(x, s)), number
 
 
+PICKED = {
+    "each element": lambda x, p: x[p] * 2,
+    "sums of rows": lambda x, p: x[p].sum(axis=1),
+    "exponentials, in rows": lambda x, p: np.exp(-x[p]).sum(axis=1),
+    "columns": lambda x, p: np.stack([x, x * 2])[:, p[0]],
+    "what is counted": lambda x, p: x[np.arange(300) + p[0, 0].astype(int)],
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", ["i2", "i4", "i8", "u1", "u8"])
+@pytest.mark.parametrize("case", PICKED)
+def test_indices_are_found_missing_wherever_they_are(case, dtype):
+    function = PICKED[case]
+    fused = ow.fuse(function)
+    x = np.linspace(0, 3, 340).astype("f4")
+    places = np.random.default_rng(0).integers(0, 200, (3, 300)).astype(dtype)
+    places[0, 0] = 40
+    if dtype[0] == "i" and case != "what is counted":
+        places[:, 100:140] -= 210
+    assert same(fused(x, places), fused.unfused()(x, places))
+    np.testing.assert_allclose(fused(x, places), function(x, places), rtol=1e-6)
+
+    beyond = 340 if dtype != "u1" else 255
+    x = x[: beyond - 41] if dtype == "u1" else x
+    for at in ((0, 0), (0, 77), (2, 299)):
+        wrong = places.copy()
+        reads = {"columns": at[0] == 0, "what is counted": at == (0, 0)}
+        if not reads.get(case, True):
+            continue
+        for far in (2**40 + 5 if dtype == "i8" else beyond, beyond):
+            wrong[at] = far
+            for run in (fused, function):
+                with pytest.raises(IndexError):
+                    run(x, wrong)
+
+
+@pytest.mark.host
+def test_places_that_are_counted_are_found_missing():
+    fused = ow.fuse(lambda x, k: x[:, np.arange(x.shape[1] // 3 - 60) * 3 + k])
+    x = np.arange(600, dtype="f4").reshape(2, 300)
+    for k in (0, 7, -40, -119):
+        assert same(fused(x, k), x[:, np.arange(40) * 3 + k])
+    for k in (183, -301, 2**33):
+        with pytest.raises(IndexError):
+            fused(x, k)
+
+
 KERNEL = """#include "opweave.cuh"
 #include "rows.cuh"
 kernel(

@@ -6,5 +6,7 @@ from tests.support.tiers import Slow, diagonal
 TABLE: dict[str, dict[str, Slow]] = {
     "test_row_passes.py": {
         "test_any_number_of_a_row_has_the_bits_of_single_operators": diagonal("function", "dtype"),
+        "test_a_division_by_one_number_has_numpys_bits": diagonal("case", "dtype", most=4),
+        "test_indices_are_found_missing_wherever_they_are": diagonal("case", "dtype"),
     },
 }
