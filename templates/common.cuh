@@ -164,6 +164,13 @@ template <class T> OW_INLINE T int_pow(T x, T y) {
     return result;
 }
 
+// x * x * x with what the square loses: within 0.51 ULP.  Where the square overflows, that is NaN.
+template <class T> OW_INLINE T cube(T x) {
+    const T square = x * x, lost = fma(x, x, -square);
+    const T made = fma(square, x, lost * x);
+    return made == made ? made : square * x;
+}
+
 // Euclid's algorithm, of sizes.
 template <class T> OW_INLINE uint64 size_of(T x) { return x < 0 ? 0 - (uint64)x : (uint64)x; }
 template <class T> OW_INLINE T common_divisor(T x, T y) {

@@ -77,6 +77,10 @@ def _is_root(node: Node) -> bool:
     return _second_is(0.5)(node) and node.result.dtype in (F32, F64)
 
 
+def _is_cube(node: Node) -> bool:
+    return _second_is(3)(node) and node.result.dtype.is_float
+
+
 # (operator, condition): the node equals its first operand, bit for bit, NaN included.
 IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
     ("cast", _to_itself),  # x.astype(x.dtype) -> x
@@ -93,6 +97,7 @@ IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
 REWRITES: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
     ("power", _second_is(2), "square"),  # x ** 2 -> x * x, exact where pow is not
     ("power", _is_root, "sqrt"),  # x ** 0.5 -> sqrt(x)
+    ("power", _is_cube, "cube"),  # x ** 3
 )
 
 

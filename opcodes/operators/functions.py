@@ -61,6 +61,12 @@ def _of_numbers(name: str, function: Callable[[float], float]) -> Callable[..., 
     return applied
 
 
+
+def cube(x: Any) -> Any:
+    """``x ** 3`` of floats."""
+    return np.power(x, np.asarray(x).dtype.type(3))
+
+
 _erf, _erfc = _of_numbers("erf", math.erf), _of_numbers("erfc", math.erfc)
 _tgamma, _lgamma = _of_numbers("tgamma", _gamma), _of_numbers("lgamma", _log_of_gamma)
 
@@ -91,6 +97,7 @@ SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
     ("erfc", _erfc, {"f": "erfc(x)"}, Cost(30, 1), figures((4, 5 + 5), (0.51, 5))),
     ("tgamma", _tgamma, {"f": "tgamma(x)"}, Cost(40, 2), figures((5, 10 + 10), (0.51, 10))),
     ("lgamma", _lgamma, {"f": "lgamma(x)"}, Cost(40, 2), figures((6, 4 + 10), (0.51, 10))),
+    ("cube", cube, {"f": "cube(x)"}, Cost(6), counted(0.6)),
     ("degrees", np.degrees, {"f": "x * (T)57.295779513082323"}, Cost(1), counted(1.5)),
     ("radians", np.radians, {"f": "x * (T)0.017453292519943295"}, Cost(1), counted(1.5)),
 )
@@ -98,15 +105,16 @@ SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
 # Largest slope of the functions that are not monotone, for error bounds.
 SLOPES = {"sin": 1.0, "cos": 1.0}
 
-# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
-POWERS_BY_NUMBER = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
+# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c); the cube is ours.
+POWERS_BY_NUMBER = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal", 3: "cube"}
 
 
 def power_by_number(kind: str, number: Any) -> str:
     """The operator that ``array ** number`` is, for a kind of dtype and a number of Python's."""
     is_square = type(number) is int and number == 2  # 2.0 makes floats of integers
     if type(number) in (int, float) and (kind in "fc" or is_square):
-        return POWERS_BY_NUMBER.get(number, "power")
+        found = POWERS_BY_NUMBER.get(number, "power")
+        return found if kind == "f" or found != "cube" else "power"
     return "power"
 
 
