@@ -63,8 +63,10 @@ def _of_numbers(name: str, function: Callable[[float], float]) -> Callable[..., 
 
 
 def cube(x: Any) -> Any:
-    """``x ** 3`` of floats."""
-    return np.power(x, np.asarray(x).dtype.type(3))
+    """``x ** 3`` in floats."""
+    dtype = np.result_type(x)
+    wanted = dtype if dtype.kind == "f" else rules.float_of(dtypes.of(dtype)).numpy
+    return np.power(x, 3, dtype=wanted)
 
 
 _erf, _erfc = _of_numbers("erf", math.erf), _of_numbers("erfc", math.erfc)

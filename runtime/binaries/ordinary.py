@@ -9,7 +9,7 @@ import re
 from math import frexp
 
 # Functions that have a short form for ordinary numbers.
-NAMES = "exp exp2 sinh cosh sin cos tan log log2 log10 asinh acosh atanh cbrt index_of".split()
+NAMES = "exp exp2 sinh cosh sin cos tan log log2 log10 asinh acosh atanh cbrt".split()
 INCLUDE, WITH = '#include "opweave.cuh"', '#include "ordinary.cuh"'
 LOOP = re.compile(
     r"^(?P<pragma>#pragma unroll\n)?"
@@ -18,7 +18,7 @@ LOOP = re.compile(
     r"(?P=indent)\}\n",
     re.MULTILINE,
 )
-CALL = re.compile(rf"(?<![\w.:>])({'|'.join(NAMES)})\(")
+CALL = re.compile(rf"(?<![\w.:>])({'|'.join(NAMES)}|index_of)\(")
 # A division that is all of a value, or of an argument.
 QUOTIENT = re.compile(
     r"(?P<in>= |\(|, )(?P<of>[A-Za-z_]\w*(?:\[\w+\])*) / "

@@ -89,33 +89,35 @@ def native_product(step: Step, layouts: Layouts) -> Step:
         return step
     (m, k), (_, n) = shapes
     strides = tuple(layouts.strides[source] for source in sources)
-    with_vector = m == 1 or n == 1
-    found = _with_vector(m, n, k, strides) if with_vector else _of_matrices(m, n, k, strides)
+    if m == 1 or n == 1:
+        found = _with_vector(m, n, k, strides)
+    else:
+        found = _of_matrices(m, n, k, strides, memory[0] == memory[1])
     if found is None:
         return step
     *numbers, how = found
-    if how == 0 and memory[0] == memory[1] and m == n and strides[0] == strides[1][::-1]:
-        how = BY_ITSELF * (numbers[3] != numbers[5])
     address = _routine_of(how, letter)
     if address is None:
         return step
     fixed = (None, None, None, *numbers, address, kind + how)
-    launch = HostLaunch(_run(m * n * k))
     arrays = tuple((slot, *place) for slot, place in enumerate(memory))
-    return replace(
-        step, launch=launch, compute=None, pack=PRODUCT.pack, fixed=fixed, arrays=arrays
-    )
+    launch, pack = HostLaunch(_run(m * n * k)), PRODUCT.pack
+    return replace(step, launch=launch, compute=None, pack=pack, fixed=fixed, arrays=arrays)
 
 
 def _of_matrices(
-    m: int, n: int, k: int, strides: tuple[tuple[int, ...], ...]
+    m: int, n: int, k: int, strides: tuple[tuple[int, ...], ...], is_same: bool
 ) -> tuple[int, ...] | None:
-    """The numbers of ``Product`` of two matrices, and what is added to its kind."""
+    """The numbers of ``Product`` of two matrices, and what is added to its kind.
+
+    ``is_same``: they begin at one place; turned, NumPy takes the matrix by itself.
+    """
     x, y, out = strides
     first, second = _leading(x, m, k), _leading(y, k, n)
     if min(m, n, k) < 2 or first is None or second is None:
         return None
-    return m, n, k, *first, *second, out[0], 0
+    by_itself = is_same and m == n and x == y[::-1] and first[0] != second[0]
+    return m, n, k, *first, *second, out[0], BY_ITSELF * by_itself
 
 
 def _with_vector(
