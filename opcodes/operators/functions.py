@@ -61,7 +61,6 @@ def _of_numbers(name: str, function: Callable[[float], float]) -> Callable[..., 
     return applied
 
 
-
 def cube(x: Any) -> Any:
     """``x ** 3`` in floats."""
     dtype = np.result_type(x)

@@ -5,8 +5,9 @@ from tests.support.tiers import Slow, every, some
 # fmt: off
 TABLE: dict[str, dict[str, Slow]] = {
     "test_inner_chunks.py": {
-        "test_a_row_has_the_bits_that_it_has_where_each_pass_reads_it_again": every(3),
-        "test_loads_of_rows_of_odd_length_are_on_their_way_together": every(3),
+        "test_a_row_has_the_bits_that_it_has_where_each_pass_reads_it_again": every(6),
+        "test_loads_of_rows_of_odd_length_are_on_their_way_together": every(6),
+        "test_half_the_chunks_of_a_class_are_inner_ones_and_all_where_rows_fill_them": every(3),
     },
     "test_ptx_and_sass.py": {
         "test_integers_are_those_of_the_code_that_ptxas_writes": some("sm_80"),
