@@ -49,6 +49,7 @@ transposed_sum_map_f32(
         const int i = e / ACROSS % TILE, j = (e / (ACROSS * TILE) * ACROSS + e % ACROSS) * VECTOR;
         const index_t row = m0 + i, j0 = col0 + j;
         const index_t width = row < rows ? cols : 0;
+        if (j0 >= width) continue;  // a tile at an end is done soon
         float x_view_v[VECTOR];
 #if USE_SHARED_MEMORY
         for (int l = 0; l < VECTOR; ++l) x_view_v[l] = x_view_tile[j + l][i];
