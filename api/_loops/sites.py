@@ -13,6 +13,7 @@ import numpy as np
 from opweave._loops.attributes import Lifted, asked
 from opweave.compiler.captures.kinds import exactly, kinds_of
 from opweave.compiler.lines.values import AgainError
+from opweave.compiler.loops.listing import kinds_of_lists
 from opweave.compiler.loops.lowering import Lowering
 from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
@@ -21,11 +22,13 @@ from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
 MOST_KINDS = 64
 # Python runs a loop of fewer steps as fast as C is asked.
 SHORT = 50
+# Words of so many items of lists are made in the time of a step of Python.
+ITEMS_A_STEP = 4
 # So many calls say how long its rounds are.
 CALLS = 8
 # Functions that give the same whoever runs them.
 NAMES = ("append", "range", "len", "abs", "min", "max", "int", "float", "bool", "zip", "enumerate",
-    "reversed")  # fmt: skip
+    "reversed", "pop", "clear")  # fmt: skip
 Place = tuple[int, int]  # line and column
 
 
@@ -40,6 +43,7 @@ class Site:
         attributes: names among these that stand for attributes.
         is_inner: Python runs the loop around it.
         compiled: how often it ran in C; ``left``: why it did not, where it did not.
+        lists: names that may be lists to which it does more than append.
     """
 
     function: FunctionType
@@ -48,6 +52,7 @@ class Site:
     names: tuple[str, ...] = ()
     attributes: tuple[Lifted, ...] = ()
     is_inner: bool = False
+    lists: tuple[str, ...] = ()
     unbound: object = UNBOUND
     compiled: int = 0
     left: str = ""
@@ -65,10 +70,7 @@ class Site:
             self.left = self.left or "an attribute that is computed, or not there"
             return None
         values |= held
-        key = exactly(values)
-        if len(values) < len(self.names):
-            key = (*key, *values)  # which names are bound
-        found = self._quick.get(key) or self._found(key, values)
+        found = self._serving(values)
         if found is None or not found.holds():
             return None
         self.compiled += 1
@@ -87,9 +89,20 @@ class Site:
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
         return tuple(left.get(name, self.unbound) for name in self.results)
 
-    def _found(self, exact: Any, values: Mapping[str, Any]) -> HostLoop | None:
+    def _serving(self, values: Mapping[str, Any]) -> HostLoop | None:
+        """The loop for values of these kinds, if there is one."""
+        key = exactly(values)
+        if len(values) < len(self.names):
+            key = (*key, *values)  # which names are bound
+        lists = kinds_of_lists(values, self.lists) if self.lists else {}
+        key = (*key, *lists.values())
+        return self._quick.get(key) or self._found(key, values, lists)
+
+    def _found(
+        self, exact: Any, values: Mapping[str, Any], lists: Mapping[str, Any]
+    ) -> HostLoop | None:
         """The loop for values that came in no such form before."""
-        key = kinds_of(values)
+        key = (*kinds_of(values), *lists.values())
         if key not in self._known:
             if len(self._known) >= MOST_KINDS:
                 return None
@@ -109,9 +122,13 @@ class Site:
     @property
     def is_short(self) -> bool:
         """Whether Python runs it in less time than to ask C takes, to the same bits."""
-        steps = sum(found.steps for found in self._known.values() if found is not None)
-        is_asked = self.is_inner and self.compiled >= CALLS and has_exact_steps(self.node)
-        return is_asked and steps < SHORT * self.compiled
+        if not has_exact_steps(self.node):
+            return False
+        known = [found for found in self._known.values() if found is not None]
+        steps, items = (sum(getattr(f, of) for f in known) for of in ("steps", "items"))
+        if steps < items // ITEMS_A_STEP:  # to make words of its lists takes longer
+            return True
+        return self.is_inner and self.compiled >= CALLS and steps < SHORT * self.compiled
 
     def takes_over(self, before: Any) -> None:
         """Know what a site of the same loop has found out."""
@@ -128,7 +145,7 @@ class Site:
             while True:
                 lent = dict(values)
                 try:
-                    lowering = Lowering(self.function, lent, known, self.stored)
+                    lowering = Lowering(self.function, lent, known, self.stored, self.lists)
                     return HostLoop(lowering.lowered(self.node, self.results))
                 except AgainError as error:
                     names = known.get(error.what, frozenset())

@@ -153,21 +153,30 @@ class Eithers(Reducing):
         whole = self._whole_result(op, a, b)
         x, y = (o if o.type in (float, F64) else self.numbers.as_float(o) for o in (a, b))
         if op is ast.Div:
-            self.numbers.fault(
-                f"!({said}) && {y.text} == 0", "LOOP_ZERO_DIVISION", zero(op, float)
-            )
+            self._check_quotient(said, whole, y)
+            whole = ""
         text = self.text.named("double", f"{x.text} {SIGNS[op]} {y.text}")
         if whole:  # of an integer there is one zero
             self.numbers.fault(f"{whole} && fabs({text}) > {EXACT}.0", "LOOP_OVERFLOW")
             text = self.text.named("double", f"{whole} ? {text} + 0.0 : {text}")
         return Number(F64, text, maybe=said, whole=whole)
 
+    def _check_quotient(self, said: str, whole: str, divisor: Number) -> None:
+        """Leave the loop where a number of Python is divided by 0; its text is that of its type.
+
+        The quotient of integers that are doubles, too, is the same float.
+        """
+        is_zero = f"!({said}) && {divisor.text} == 0"
+        if whole:
+            self.numbers.fault(f"{is_zero} && {whole}", "LOOP_ZERO_DIVISION", zero(ast.Div, int))
+        self.numbers.fault(is_zero, "LOOP_ZERO_DIVISION", zero(ast.Div, float))
+
     def _whole_result(self, op: type[ast.operator], a: Number, b: Number) -> str:
         """C text: whether the result is an integer of Python's; "" where it is none."""
         wholes = [whole_of(o) for o in (a, b) if o.whole or o.type is int]
         if len(wholes) < 2:
             return ""
-        if op is ast.Div:
+        if op is ast.Div and not all(is_exact(o) for o in (a, b) if o.type is int):
             raise NoLoopError("a quotient of what may be integers")
         return self.text.named("bool", " && ".join(w for w in wholes if w != "true"))
 

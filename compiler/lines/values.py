@@ -32,7 +32,7 @@ class AgainError(NoLoopError):
         what: a number of one of several types, by the way that led there, with the group of
             these; "perhaps", a number that is read behind the loop and may be unbound; "copies",
             another name for an array that is made anew while it holds it; "sizes", an array whose
-            extents change.
+            extents change; "items", a list that items of several types are appended to.
     """
 
     def __init__(self, what: str, name: str):
@@ -47,6 +47,7 @@ AGAIN = {
     "real": "which is an integer or a float",
     "perhaps": "which is read behind the loop",
     "sizes": "an array whose extents change from round to round",
+    "items": "a list of several types",
     "copies": "another name for an array that the loop makes anew",
 }
 
@@ -217,6 +218,21 @@ class Listed:
 
 
 @dataclass(frozen=True)
+class Items:
+    """A list of Python whose items C reads, see items.py."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ItemPlace:
+    """An item of such a list, by the C text of its place."""
+
+    owner: str
+    at: str
+
+
+@dataclass(frozen=True)
 class Several:
     """A tuple, or a list that is written out."""
 
@@ -242,7 +258,7 @@ class Counted:
 class Zipped:
     """What several iterables give in turns: a number counts from there on."""
 
-    items: tuple[Strided | Counted | Number | Zipped, ...]
+    items: tuple[Strided | Counted | Number | Items | Zipped, ...]
 
 
 @dataclass(frozen=True)
@@ -256,7 +272,9 @@ class Mixed:
     what: str
 
 
-Held = Number | Strided | Elements | Unchanging | Listed | Several | Counted | Zipped | Mixed
+Held = (
+    Number | Strided | Elements | Unchanging | Listed | Items | Several | Counted | Zipped | Mixed
+)
 
 
 def bases_of(held: Held) -> list[str]:

@@ -14,12 +14,12 @@ from opweave.compiler.captures.exits import plain_body
 from opweave.compiler.captures.source import NoLoopError, stored_in, tree_of
 from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import as_computed, as_numpys
-from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     Array,
     Computed,
     Elements,
     Held,
+    Items,
     Listed,
     Number,
     Size,
@@ -30,6 +30,8 @@ from opweave.compiler.loops.appending import Appending
 from opweave.compiler.loops.functions import FUNCTIONS, IN_PLACE, METHODS, Keywords
 from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.joining import as_array, of_numpy, with_axes
+from opweave.compiler.loops.listing import LIST_METHODS
+from opweave.compiler.loops.parameters import parameters
 from opweave.compiler.loops.statements import DEEPEST
 from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS, cross, searchsorted
 from opweave.compiler.numpy_api.dispatch import operator_of
@@ -65,6 +67,8 @@ class LoopCalls(Appending):
             if method is not None:
                 return _tried(method, self, owner, *args, **keywords)
             return self._written(written, [owner, *args], keywords)
+        if isinstance(owner, Items):
+            return self._of_list(node, owner)
         if isinstance(owner, Listed):
             return self.appended(owner, node, *self._arguments(node))
         function = self.value(node.func)
@@ -72,6 +76,13 @@ class LoopCalls(Appending):
         if not isinstance(function, Unchanging):
             raise NoLoopError("a call of what the loop computes")
         return self._call(function.value, args, keywords)
+
+    def _of_list(self, node: ast.Call, owner: Items) -> Held:
+        name = getattr(node.func, "attr", "")
+        if name not in LIST_METHODS:
+            raise NoLoopError(f"{name} of a list inside a loop")
+        args, keywords = self._arguments(node)
+        return _tried(LIST_METHODS[name], self, owner, *args, **keywords)
 
     def array_of(self, held: Held) -> Array:
         return as_array(self, held)
@@ -277,22 +288,3 @@ def _tried(function: Callable[..., Held], *args: Any, **keywords: Any) -> Held:
     except TypeError as error:
         raise NoLoopError(str(error)) from None
     return function(*args, **keywords)
-
-
-def parameters(
-    tree: ast.FunctionDef, function: FunctionType, args: Sequence[Held], keywords: Keywords
-) -> dict[str, Held]:
-    """What the parameters of a function are called with."""
-    names = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
-    if tree.args.vararg or tree.args.kwarg or tree.args.kwonlyargs or len(args) > len(names):
-        raise NoLoopError(f"{function.__name__}, whose parameters a loop does not follow")
-    by_place = {*names[: len(args)], *(a.arg for a in tree.args.posonlyargs)}
-    found = dict(zip(names, args, strict=False)) | dict(keywords)
-    defaults = function.__defaults__ or ()
-    for name, value in zip(names[len(names) - len(defaults) :], defaults, strict=True):
-        if name not in found:
-            is_number = type(value) in (bool, int, float)
-            found[name] = literal(value) if is_number else Unchanging(value)
-    if set(found) != set(names) or not by_place.isdisjoint(keywords):
-        raise NoLoopError(f"{function.__name__}, called with other arguments than it has")
-    return found

@@ -13,6 +13,7 @@ from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.facts import SizeFacts
 from opweave.compiler.lines.indexing import ALL, Indexing, Item, Slice
+from opweave.compiler.lines.items import ItemLists
 from opweave.compiler.lines.lists import Lists
 from opweave.compiler.lines.numbers import Numbers, literal
 from opweave.compiler.lines.picking import Picked, Picking
@@ -23,6 +24,8 @@ from opweave.compiler.lines.values import (
     Computed,
     Elements,
     Held,
+    ItemPlace,
+    Items,
     Number,
     Size,
     Strided,
@@ -55,7 +58,7 @@ class Expressions(Picking):
         self.locals: frozenset[str] = frozenset()  # names that are no global ones
         self.prefix = ""  # of variables: those of a function that is called have one
         self.facts = SizeFacts()
-        self.lists = Lists(text)
+        self.lists, self.item_lists = Lists(text), ItemLists(self.numbers)
         self.served = Served(extents, self.facts)
         self.indexing = Indexing(text, self.numbers, self.facts, self.served.is_least)
         self.resolve = resolve
@@ -97,6 +100,8 @@ class Expressions(Picking):
             if not isinstance(found.value, str | FunctionType | ModuleType | type | None):
                 raise NoLoopError("the truth of what may change")
             return literal(bool(found.value))
+        if isinstance(found, Items):
+            return self.item_lists.has_any(found)
         if not isinstance(found, Number):
             raise NoLoopError("the truth of an array")
         return self.truth_of(found)
@@ -122,10 +127,12 @@ class Expressions(Picking):
                 self.text.add(f"{name} = {truth(part).text};")
         return Number(bool, name, low=0, high=1)
 
-    def loaded(self, view: Strided | Picked) -> Held:
+    def loaded(self, view: Strided | Picked | ItemPlace) -> Held:
         """What an index gives: an element is a number."""
         if isinstance(view, Picked):
             return self.picked(view)
+        if isinstance(view, ItemPlace):
+            return self.item_lists.item(view)
         if view.rank:
             return view
         text = self.text.named(view.dtype.register, f"load({view.pointer})")

@@ -15,9 +15,11 @@ from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
 from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.eithers import group_of
+from opweave.compiler.lines.items import ReadList
 from opweave.compiler.lines.values import (
     AgainError,
     Held,
+    Items,
     Mixed,
     Number,
     Strided,
@@ -34,8 +36,11 @@ from opweave.compiler.loops.given import (
     Result,
     found_in,
     locals_of,
+)
+from opweave.compiler.loops.places import (
     place_of_steps,
     places_of,
+    places_of_items,
     places_of_kept,
 )
 
@@ -49,15 +54,20 @@ class Lowering(Entering):
         values: Mapping[str, Any],
         known: Mapping[str, frozenset[str]] = MappingProxyType({}),
         kept: Sequence[str] = (),
+        lists: Sequence[str] = (),
     ):
         """``known``: names of which an earlier lowering has found out, see ``AgainError``.
 
         ``kept``: names whose last values are handed over, whatever the end of the loop is.
+        ``lists``: names that may be lists to which it does more than append.
         """
         self.asked = OutsideNames()
         self.call, self.changed = LoopCall(values), set[str]()
         super().__init__(self.resolver(function), self.outside, self.call.extents)
         self.known, self.locals = known, locals_of(function) | set(kept)
+        self.item_lists.known = known
+        self.new_lists: dict[str, ReadList] = {}
+        self.read_lists = frozenset(lists)
         self.parameters: list[Parameter] = []
         self.kept_names = tuple(kept)
         self.first: dict[str, Held] = {}
@@ -92,10 +102,13 @@ class Lowering(Entering):
             tuple(self.lists.appended.values()),
             linked,
             tuple(self.kept.values()),
+            tuple(self.item_lists.all.values()),
+            self.new_lists,
         )
 
     def _rendered(self, node: ast.For | ast.While, results: Sequence[Result]) -> str:
         appended, kept = self.lists.appended.values(), self.kept.values()
+        items = tuple(self.item_lists.all.values())
         lists = places_of(results, appended)
         return rendered(
             "host/loop.cu.j2",
@@ -110,7 +123,11 @@ class Lowering(Entering):
             results=[word for result in results for word in result.words],
             lists=[(a.c_type, a.c_name, at, [s.text for s in a.sizes]) for a, at in lists],
             kept=[(k.c_name, at) for k, at in places_of_kept(results, appended, kept)],
-            steps=place_of_steps(results, appended, kept),
+            items=[
+                (x.c_name, x.words, at, x.given)
+                for x, at in places_of_items(results, appended, kept, items)
+            ],
+            steps=place_of_steps(results, appended, kept, items),
         )
 
     def _variables(self, results: Sequence[Result]) -> list[tuple[str, str]]:
@@ -147,6 +164,9 @@ class Lowering(Entering):
                 found.append(self._number_left(name, held))
             elif isinstance(held, Strided) and held.base in self.held_by:
                 found.append(self._array_left(name, held))
+            elif isinstance(held, Items) and held != self.first.get(name):
+                self.new_lists[name] = self.item_lists.all[held.name]
+                found.append(Result(name, int, ("0",)))
             elif held is None:
                 found.append(self._perhaps_left(name))
             elif held != self.first.get(name):

@@ -23,6 +23,8 @@ from opweave.compiler.lines.values import (
     Array,
     Elements,
     Held,
+    ItemPlace,
+    Items,
     Number,
     Several,
     Size,
@@ -60,29 +62,31 @@ class LoopNames(Keeping):
         if isinstance(held, Strided) and held.base in self.temporary:
             owners = (getattr(other, "base", None) for other in self.env.values())
             held = held if held.base in owners else self.copied(held)
-        if (
-            isinstance(held, Strided)
-            and self.is_known("copies", name)
-            and (held.base in self.held_by or held.base in self.given)
-        ):
+        bound = self._bound(name, held)
+        if is_locked:
+            assert isinstance(bound, Strided)
+            bound = replace(bound, is_locked=True)
+        self.env[name] = bound
+        self.note_kept(name, bound)
+
+    def _bound(self, name: str, held: Held) -> Held:
+        """What a name holds then."""
+        if isinstance(held, Strided):
+            is_owned = held.base in self.held_by or held.base in self.given
+            if not is_owned or not self.is_known("copies", name):
+                return self._view_in(name, held)
             made = self._array_in(name, self.copied(held))
             self.copies.append((self.prefix + name, held.base, made.base))
-            self.env[name] = made
-        elif isinstance(held, Number):
-            self.env[name] = self.number_in(name, held)
-        elif isinstance(held, Strided):
-            self.env[name] = self._view_in(name, held)
-        elif isinstance(held, Elements):
-            self.env[name] = self._array_in(name, held)
-        elif isinstance(held, Unchanging) and not self.is_known("perhaps", name):
-            self.env[name] = held
-        else:
-            raise NoLoopError("a name for a tuple")
-        if is_locked:
-            bound = self.env[name]
-            assert isinstance(bound, Strided)
-            self.env[name] = replace(bound, is_locked=True)
-        self.note_kept(name, self.env[name])
+            return made
+        if isinstance(held, Number):
+            return self.number_in(name, held)
+        if isinstance(held, Elements):
+            return self._array_in(name, held)
+        if isinstance(held, Unchanging) and not self.is_known("perhaps", name):
+            return held
+        if isinstance(held, Several) and held.is_list:
+            return self.item_lists.new(name, self.prefix, held.items)
+        raise NoLoopError("a name for a tuple, or another one for a list")
 
     def _view_in(self, name: str, view: Strided) -> Strided:
         """A name for a part of an array: its place, extents and strides are variables."""
@@ -201,15 +205,20 @@ class LoopNames(Keeping):
         self.text.add(f"{c_type} {name} = {text};")
         return name
 
-    def target(self, node: ast.Subscript) -> Strided | Picked:
-        """The part of an array that is assigned to."""
+    def target(self, node: ast.Subscript, is_read: bool = False) -> Strided | Picked | ItemPlace:
+        """The part of an array that is assigned to, or the item of a list."""
         array = self.value(node.value)
+        if isinstance(array, Items):
+            return self.item_lists.place(array, self.number(node.slice), not is_read)
         if not isinstance(array, Strided):
             raise NoLoopError("an assignment to an item of what is no array")
         return self.part(array, self.items(node.slice, array.rank))
 
-    def put(self, target: Strided | Picked, held: Held) -> None:
-        """Assign to the elements of a part of an array."""
+    def put(self, target: Strided | Picked | ItemPlace, held: Held) -> None:
+        """Assign to the elements of a part of an array, or to an item of a list."""
+        if isinstance(target, ItemPlace):
+            self.item_lists.put(target, held)
+            return
         value = self.array_of(held) if isinstance(held, Several) else as_computed(held)
         whole = target.rest if isinstance(target, Picked) else target
         if whole.is_locked:

@@ -15,6 +15,7 @@ from opweave.compiler.lines.values import (
     AgainError,
     Elements,
     Held,
+    Items,
     Mixed,
     Number,
     NumberType,
@@ -23,6 +24,7 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
+from opweave.compiler.loops.choosing import choice
 from opweave.compiler.loops.expressions import (
     Expressions,
     KeptOperand,
@@ -30,6 +32,7 @@ from opweave.compiler.loops.expressions import (
     is_ellipsis,
     parts_of,
 )
+from opweave.compiler.loops.listing import is_in
 from opweave.opcodes.dtypes import BOOL, F64
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
@@ -80,6 +83,10 @@ def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
 def _compare(self: Expressions, node: ast.Compare) -> Held:
     if len(node.ops) == 1:
         left, right = self.in_order([node.left, node.comparators[0]])
+        if isinstance(right, Items) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            found = is_in(self, left, right)
+            is_asked = isinstance(node.ops[0], ast.In)
+            return found if is_asked else replace(found, text=f"!{found.text}")
         return self.compare(type(node.ops[0]), left, right)
     return _bool(self, in_pairs(node))
 
@@ -110,28 +117,6 @@ def _bool(self: Expressions, node: ast.BoolOp) -> Held:
     return replace(found, type=kinds.pop(), maybe=" || ".join(filter(None, maybe)))
 
 
-def _choice(self: Expressions, node: ast.IfExp) -> Held:
-    test = self.truth(node.test)
-    if test.known is not None:
-        return self.value(node.body if test.known else node.orelse)
-    with self.text.block(""):
-        mark = self.text.mark()
-        kind = self.number(node.body)
-        self.text.back(mark)
-    self.text.lines.pop()
-    self.text.lines.pop()
-    name, ways = self.text.variable(kind.c_type, self.text.fresh("chosen")), list[Number]()
-    for head, part in ((f"if ({test.text})", node.body), ("else", node.orelse)):
-        with self.text.block(head):
-            found = self.number(part)
-            if found.type != kind.type or found.maybe:
-                raise NoLoopError("a choice between numbers of several types")
-            self.text.add(f"{name} = {found.text};")
-            ways.append(found)
-    low, high = min(way.low for way in ways), max(way.high for way in ways)
-    return Number(kind.type, name, None, low, high)
-
-
 def _subscript(self: Expressions, node: ast.Subscript) -> Held:
     array = self.value(node.value)
     if isinstance(array, Several):
@@ -141,6 +126,8 @@ def _subscript(self: Expressions, node: ast.Subscript) -> Held:
         if not -count <= place.known < count:
             raise NoLoopError("an item that a tuple has not")
         return array.items[place.known]
+    if isinstance(array, Items):
+        return self.loaded(self.item_lists.place(array, self.number(node.slice)))
     if isinstance(array, Elements) and array.rank:
         array = self.apart(array)
     if not isinstance(array, Strided):
@@ -253,7 +240,7 @@ EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
     ast.Compare: _compare,
     KeptOperand: _kept,
     ast.BoolOp: _bool,
-    ast.IfExp: _choice,
+    ast.IfExp: choice,
     ast.Subscript: _subscript,
     ast.Attribute: _attribute,
     ast.Tuple: _tuple,

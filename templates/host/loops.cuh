@@ -9,7 +9,7 @@ enum LoopEnd {
     LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_NOT_SERVED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
     LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY, LOOP_MASK, LOOP_TUPLE, LOOP_NAN,
     LOOP_COMPLEX, LOOP_RESHAPE, LOOP_SPLIT, LOOP_SINGULAR, LOOP_NOT_DEFINITE, LOOP_NOT_SQUARE,
-    LOOP_NEGATIVE, LOOP_MATH
+    LOOP_NEGATIVE, LOOP_LIST, LOOP_NO_ITEM, LOOP_MATH
 };
 #define LOOP_FAULT(kind, line, a, b, c) \
     do { made[0] = line; made[1] = (int64)(a); made[2] = (int64)(b); made[3] = (int64)(c); return kind; } while (0)
@@ -121,6 +121,41 @@ template <class T> struct LoopList {
             at = (T*)found, room = more;
         }
         return at + size * count++;
+    }
+};
+
+// A list of Python that a loop reads: so many words an item.  What becomes of it is handed over likewise.
+template <int WORDS> struct LoopItems {
+    int64* const made;
+    int64 *at, *own = 0;
+    int64 count, room;
+    bool is_changed = false;
+    LoopItems(int64* made, int64* at, int64 count) : made(made), at(at), count(count), room(count) {}
+    ~LoopItems() { made[0] = (int64)own, made[1] = count, made[2] = is_changed; }
+    template <class T> T get(int64 item, int word) const {
+        T x;
+        OW_COPY(&x, at + item * WORDS + word, sizeof(T));
+        return x;
+    }
+    template <class T> void put(int64 item, int word, T x) {
+        int64 bits = 0;
+        OW_COPY(&bits, &x, sizeof(T));
+        at[item * WORDS + word] = bits;
+    }
+    bool more() {  // room for one more item
+        is_changed = true;
+        if (count == room) {
+            const int64 more = 2 * count + 16;
+            int64* const found = (int64*)realloc(own, more * WORDS * (int64)sizeof(int64));
+            if (!found) return false;
+            for (int64 k = 0; !own && k < count * WORDS; ++k) found[k] = at[k];
+            at = own = found, room = more;
+        }
+        return ++count;
+    }
+    void drop(int64 item) {
+        is_changed = true, --count;
+        for (int64 k = item * WORDS; k < count * WORDS; ++k) at[k] = at[k + WORDS];
     }
 };
 
