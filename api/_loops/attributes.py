@@ -17,7 +17,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.captures.structure import has_attributes
+from opweave.compiler.loops.listing import read_lists
+from opweave.compiler.loops.methods import (
+    NO_OBJECTS,
+    Objects,
+    Owner,
+    Used,
+    called_methods,
+    method_of,
+    used_by,
+    with_names,
+)
 
 
 class Lifted(NamedTuple):
@@ -63,7 +75,8 @@ class _Renaming(ast.NodeTransformer):
         name = f"{owner}_{node.attr}"
         arrays = getattr(np.ndarray, node.attr, None)  # as ``x.shape`` is, of an array
         is_arrays = arrays is not None and not callable(arrays)
-        if owner not in self._owners or is_arrays or name in self._taken:
+        others = {each.name for key, each in self.found.items() if key != (owner, node.attr)}
+        if owner not in self._owners or is_arrays or name in self._taken | others:
             return node
         if id(node) in self._methods:
             return node
@@ -100,3 +113,77 @@ def _held(owner: Any, attribute: str) -> Mapping[str, Any]:
         return {}
     found: Mapping[str, Any] = vars(owner)
     return found
+
+
+class Uses(NamedTuple):
+    """Attributes with the names that they get, the objects, and names that may be lists.
+
+    Attributes:
+        methods: all that are called of each object, also by methods.
+    """
+
+    lifted: tuple[Lifted, ...]
+    objects: Objects
+    lists: tuple[str, ...]
+    methods: Mapping[str, frozenset[str]] = {}
+
+
+class ObjectNames:
+    """The attributes that methods use which a loop calls, by the classes of their objects."""
+
+    def __init__(
+        self, loop: ast.AST, function: FunctionType, own: Sequence[Lifted], lists: Sequence[str]
+    ):
+        """``own``: attributes that the loop itself uses; ``lists``: names that may be lists."""
+        self.methods = called_methods(loop, frozenset(function.__code__.co_varnames))
+        self._own = Uses(tuple(own), NO_OBJECTS, tuple(lists))
+        self._taken = {*function.__code__.co_varnames, *function.__code__.co_names}
+        self._known: dict[tuple[type, ...], Uses] = {}
+
+    def uses(self, names: Mapping[str, Any]) -> Uses:
+        """What a loop uses of the objects that these names hold."""
+        if not self.methods:
+            return self._own
+        kinds = tuple(type(names.get(owner)) for owner in self.methods)
+        if (known := self._known.get(kinds)) is None:
+            known = self._known[kinds] = self._look(names)
+        for owner, methods in known.methods.items():
+            if not methods.isdisjoint(vars(names[owner])):  # it has its own
+                return self._own
+        return known
+
+    def _look(self, names: Mapping[str, Any]) -> Uses:
+        lifted, lists = [*self._own.lifted], {*self._own.lists}
+        owners: dict[str, type] = {}
+        reached: dict[str, frozenset[str]] = {}
+        for owner, methods in self.methods.items():
+            value = names.get(owner)
+            kind: Any = type(value)
+            if not has_attributes(value) or not all(method_of(kind, m) for m in methods):
+                continue
+            try:
+                used = used_by(kind, methods)
+            except NoLoopError:
+                continue
+            owners[owner], reached[owner] = kind, used.methods
+            lifted, own = self._joined(lifted, owner, used)
+            for tree in used.trees:
+                as_owner = {tree.args.args[0].arg: Owner(kind, owner)}
+                lists |= read_lists(with_names(tree, as_owner, own))
+        own = {(a.owner, a.attribute): a.name for a in lifted if a.owner in owners}
+        stored = frozenset(a.name for a in lifted if a.is_stored and a.owner in owners)
+        return Uses(tuple(lifted), Objects(owners, own, stored), tuple(sorted(lists)), reached)
+
+    def _joined(
+        self, lifted: list[Lifted], owner: str, used: Used
+    ) -> tuple[list[Lifted], Mapping[tuple[str, str], str]]:
+        """The attributes of the loop, and of the methods of one object."""
+        found = {(a.owner, a.attribute): a for a in lifted}
+        for attribute in sorted(used.read):
+            name, others = f"{owner}_{attribute}", {a.name for a in found.values()}
+            while name in self._taken or name in others:
+                name += "_"
+            known = found.get((owner, attribute), Lifted(name, owner, attribute))
+            is_stored = known.is_stored or attribute in used.stored
+            found[owner, attribute] = known._replace(is_stored=is_stored)
+        return [*found.values()], {key: a.name for key, a in found.items() if key[0] == owner}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave._loops.attributes import Lifted, asked
+from opweave._loops.attributes import Lifted, ObjectNames, Uses, asked
 from opweave.compiler.captures.kinds import exactly, kinds_of
 from opweave.compiler.lines.values import AgainError
 from opweave.compiler.loops.listing import kinds_of_lists
@@ -60,17 +60,22 @@ class Site:
     _quick: dict[Any, HostLoop] = field(default_factory=dict)
     _held: list[Any] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.objects = ObjectNames(self.node, self.function, self.attributes, self.lists)
+
     def run(self, names: dict[str, Any]) -> tuple[Any, ...] | None:
         """What the names of its results hold afterwards; None where Python has to run it."""
+        uses = self.objects.uses(names)
         values = {name: names[name] for name in self.names if name in names}
-        held = asked(self.attributes, names)
-        owners = [(a, names.get(a.owner)) for a in self.attributes if a.is_stored]
+        held = asked(uses.lifted, names)
+        owners = [(a, names.get(a.owner)) for a in uses.lifted if a.is_stored]
         names.clear()  # a frame keeps what locals() has found, and arrays of the loop would stay
         if held is None:
             self.left = self.left or "an attribute that is computed, or not there"
             return None
         values |= held
-        found = self._serving(values)
+        values |= uses.objects.kinds
+        found = self._serving(values, uses)
         if found is None or not found.holds():
             return None
         self.compiled += 1
@@ -89,17 +94,17 @@ class Site:
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
         return tuple(left.get(name, self.unbound) for name in self.results)
 
-    def _serving(self, values: Mapping[str, Any]) -> HostLoop | None:
+    def _serving(self, values: Mapping[str, Any], uses: Uses) -> HostLoop | None:
         """The loop for values of these kinds, if there is one."""
         key = exactly(values)
-        if len(values) < len(self.names):
+        if len(values) < len(self.names) or uses.objects.kinds:
             key = (*key, *values)  # which names are bound
-        lists = kinds_of_lists(values, self.lists) if self.lists else {}
+        lists = kinds_of_lists(values, uses.lists) if uses.lists else {}
         key = (*key, *lists.values())
-        return self._quick.get(key) or self._found(key, values, lists)
+        return self._quick.get(key) or self._found(key, values, lists, uses)
 
     def _found(
-        self, exact: Any, values: Mapping[str, Any], lists: Mapping[str, Any]
+        self, exact: Any, values: Mapping[str, Any], lists: Mapping[str, Any], uses: Uses
     ) -> HostLoop | None:
         """The loop for values that came in no such form before."""
         key = (*kinds_of(values), *lists.values())
@@ -108,16 +113,11 @@ class Site:
                 return None
             # ids are keys, but of arrays and lists
             self._held += [v for v in values.values() if type(v) not in (np.ndarray, list)]
-            self._known[key] = self._lowered(values)
+            self._known[key] = self._lowered(values, uses)
         found = self._known[key]
         if found is not None and len(self._quick) < MOST_KINDS:
             self._quick[exact] = found
         return found
-
-    @property
-    def stored(self) -> tuple[str, ...]:
-        """The names of attributes that it assigns to."""
-        return tuple(each.name for each in self.attributes if each.is_stored)
 
     @property
     def is_short(self) -> bool:
@@ -139,13 +139,16 @@ class Site:
         """What was compiled."""
         return [found.lowered.source for found in self._known.values() if found is not None]
 
-    def _lowered(self, values: Mapping[str, Any]) -> HostLoop | None:
+    def _lowered(self, values: Mapping[str, Any], uses: Uses) -> HostLoop | None:
         known: dict[str, frozenset[str]] = {}
+        stored = tuple(each.name for each in uses.lifted if each.is_stored)
         try:
             while True:
                 lent = dict(values)
                 try:
-                    lowering = Lowering(self.function, lent, known, self.stored, self.lists)
+                    lowering = Lowering(
+                        self.function, lent, known, stored, uses.lists, uses.objects
+                    )
                     return HostLoop(lowering.lowered(self.node, self.results))
                 except AgainError as error:
                     names = known.get(error.what, frozenset())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from opweave.compiler.loops.given import (
     type_of,
 )
 from opweave.compiler.loops.joining import of_numpy
+from opweave.compiler.loops.methods import Owner
 
 
 class Entering(LoopCalls):
@@ -42,6 +44,7 @@ class Entering(LoopCalls):
         call: what names hold at the call that a loop is lowered for.
         parameters: what C gets.
         names: of Python, by the C names of arrays.
+        owners: classes of objects whose methods are called, by their names.
         read_lists: names that may be lists to which the loop does more than append.
     """
 
@@ -49,20 +52,16 @@ class Entering(LoopCalls):
     parameters: list[Parameter]
     names: dict[str, str]
     read_lists: frozenset[str]
+    owners: Mapping[str, type]
 
     def entered_with(self, name: str, value: Any, changes: bool) -> Held:
         """What a name holds before the loop."""
+        if name in self.owners:
+            return Owner(self.owners[name], name)
         if type(value) is np.ndarray:
             return self._array(name, value)
         if type(value) is list:
-            others = [v for n, v in self.call.values.items() if n != name]
-            if changes or any(other is value for other in others):
-                raise NoLoopError(f"{name}, a list that has other names, too")
-            if name in self.read_lists:
-                return self._read_list(name, value)
-            if self.is_known("items", name):
-                return self.item_lists.enter(name, [], False)
-            return Listed(name)
+            return self._list(name, value, changes)
         number = number_type(value)
         if number is None:
             return Unchanging(value) if changes else constant(value)
@@ -80,6 +79,17 @@ class Entering(LoopCalls):
             return held
         self.bind(name, held)
         return self.env[name]
+
+    def _list(self, name: str, value: list[Any], changes: bool) -> Held:
+        """A list: one that is read, or one to append to."""
+        others = [v for n, v in self.call.values.items() if n != name]
+        if changes or any(other is value for other in others):
+            raise NoLoopError(f"{name}, a list that has other names, too")
+        if name in self.read_lists:
+            return self._read_list(name, value)
+        if self.is_known("items", name):
+            return self.item_lists.enter(name, [], False)
+        return Listed(name)
 
     def _read_list(self, name: str, value: list[Any]) -> Held:
         """A list whose items C reads: a call gives their words, and how many there are."""

@@ -57,11 +57,16 @@ class Expressions(Picking):
         self.env: dict[str, Held] = {}
         self.locals: frozenset[str] = frozenset()  # names that are no global ones
         self.prefix = ""  # of variables: those of a function that is called have one
+        self.shared: frozenset[str] = frozenset()  # names of attributes, in all functions
         self.facts = SizeFacts()
         self.lists, self.item_lists = Lists(text), ItemLists(self.numbers)
         self.served = Served(extents, self.facts)
         self.indexing = Indexing(text, self.numbers, self.facts, self.served.is_least)
         self.resolve = resolve
+
+    def prefix_of(self, name: str) -> str:
+        """What its variables begin with: attributes are names of the loop in all functions."""
+        return "" if name.split(" ")[0] in self.shared else self.prefix
 
     def are_apart(self, a: Strided, b: Strided) -> bool:
         return self.indexing.are_apart(a, b)
@@ -143,10 +148,22 @@ class Expressions(Picking):
         found: list[Held] = []
         for place, node in enumerate(nodes):
             held = self.value(node)
-            if isinstance(held, Elements) and any(map(self.has_effects, nodes[place + 1 :])):
-                held = self.apart(held)
+            if not isinstance(held, Unchanging) and any(map(self.has_effects, nodes[place + 1 :])):
+                held = self.kept_beside(held, *nodes[place + 1 :])
             found.append(held)
         return found
+
+    def kept_beside(self, held: Held, *nodes: ast.expr) -> Held:
+        """What something is, if expressions that are computed next may change it.
+
+        Raises:
+            NoLoopError: it is an array, which a method may make anew.
+        """
+        if isinstance(held, Number | Elements):
+            return self.pinned(held)
+        if self.shared and isinstance(held, Strided) and any(map(self.has_effects, nodes)):
+            raise NoLoopError("an array beside a call of a method")
+        return held
 
     def items(self, node: ast.expr, rank: int) -> list[Item | Array]:
         """An index of Python, of an array of so many axes."""

@@ -13,6 +13,7 @@ import numpy as np
 from opweave.compiler.captures.kinds import BY_TYPE, is_constant
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.items import ReadList
+from opweave.compiler.lines.left import Result
 from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size, Unchanging
@@ -107,25 +108,6 @@ def checked(asked: Sequence[OutsideName]) -> Callable[[], bool]:
     text = " and ".join([*parts, "True" if len(parts) == len(asked) else "slowly()"])
     made: Callable[[], bool] = eval(f"lambda: ({text}) or slowly()", known)
     return made
-
-
-class Result(NamedTuple):
-    """What a name holds behind the loop: so many words.
-
-    Attributes:
-        type: of a number, or of an array's elements.
-        words: one of a number; two of one of Python or of NumPy, the second says which, and a
-            third whether it is Python's integer; of an array the address of memory that is the
-            caller's now, and its extents.
-        rank: of an array, else -1.
-        perhaps: the last word says whether the name is bound.
-    """
-
-    name: str
-    type: NumberType
-    words: tuple[str, ...]
-    rank: int = -1
-    perhaps: bool = False
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Keeping(NumberNames):
 
     def check_kept(self, name: str, held: Held) -> None:
         """Hold that such a name gets a number, or an array that has no other name."""
-        if name not in self.kept or self.prefix or not isinstance(held, Strided):
+        if name not in self.kept or self.prefix_of(name) or not isinstance(held, Strided):
             return
         if held.base in self.temporary:
             return
@@ -58,7 +58,7 @@ class Keeping(NumberNames):
 
     def note_kept(self, name: str, bound: Held) -> None:
         """Write down what a name holds now, if it is such a one."""
-        kept = self.kept.get(name) if not self.prefix else None
+        kept = self.kept.get(name) if not self.prefix_of(name) else None
         if kept is None:
             return
         if isinstance(bound, Number):

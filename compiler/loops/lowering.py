@@ -16,6 +16,13 @@ from opweave.compiler.kernels.render import rendered
 from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.eithers import group_of
 from opweave.compiler.lines.items import ReadList
+from opweave.compiler.lines.left import (
+    Result,
+    place_of_steps,
+    places_of,
+    places_of_items,
+    places_of_kept,
+)
 from opweave.compiler.lines.values import (
     AgainError,
     Held,
@@ -33,16 +40,10 @@ from opweave.compiler.loops.given import (
     LoweredLoop,
     OutsideNames,
     Parameter,
-    Result,
     found_in,
     locals_of,
 )
-from opweave.compiler.loops.places import (
-    place_of_steps,
-    places_of,
-    places_of_items,
-    places_of_kept,
-)
+from opweave.compiler.loops.methods import NO_OBJECTS, Objects
 
 
 class Lowering(Entering):
@@ -55,11 +56,13 @@ class Lowering(Entering):
         known: Mapping[str, frozenset[str]] = MappingProxyType({}),
         kept: Sequence[str] = (),
         lists: Sequence[str] = (),
+        objects: Objects = NO_OBJECTS,
     ):
         """``known``: names of which an earlier lowering has found out, see ``AgainError``.
 
         ``kept``: names whose last values are handed over, whatever the end of the loop is.
         ``lists``: names that may be lists to which it does more than append.
+        ``objects``: names of objects whose methods are called, and of their attributes.
         """
         self.asked = OutsideNames()
         self.call, self.changed = LoopCall(values), set[str]()
@@ -68,6 +71,8 @@ class Lowering(Entering):
         self.item_lists.known = known
         self.new_lists: dict[str, ReadList] = {}
         self.read_lists = frozenset(lists)
+        self.owners, self.attributes = objects.kinds, objects.names
+        self.shared, self.stored = objects.shared, objects.stored
         self.parameters: list[Parameter] = []
         self.kept_names = tuple(kept)
         self.first: dict[str, Held] = {}
@@ -83,7 +88,7 @@ class Lowering(Entering):
         Raises:
             NoLoopError: it has what loops do not compile.
         """
-        self.changed = stored_in(node)
+        self.changed = stored_in(node) | self.stored
         for name, value in self.call.values.items():
             self.first[name] = self.env[name] = self.entered_with(
                 name, value, name in self.changed
@@ -226,6 +231,9 @@ class Lowering(Entering):
             return self.first[name]
 
         return resolve
+
+    def noted(self, kind: type, name: str) -> Any:
+        return self.asked.value(kind, name)
 
     def resolve_attribute(self, owner: Any, name: str) -> Any:
         if not isinstance(owner, ModuleType | np.ufunc):

@@ -44,11 +44,13 @@ class LoopNames(Keeping):
     Attributes:
         given: names of C that have a value when the loop begins.
         copies: names that hold a copy of another one's array, with both arrays.
+        callers: what names hold of the functions that call the one that is lowered.
     """
 
     def __init__(self, *args: Any):
         super().__init__(*args)
         self.given: set[str] = set()
+        self.callers: list[Env] = []
         self.copies: list[tuple[str, str, str]] = []
 
     def is_fixed(self, size: Size) -> bool:
@@ -76,7 +78,7 @@ class LoopNames(Keeping):
             if not is_owned or not self.is_known("copies", name):
                 return self._view_in(name, held)
             made = self._array_in(name, self.copied(held))
-            self.copies.append((self.prefix + name, held.base, made.base))
+            self.copies.append((self.prefix_of(name) + name, held.base, made.base))
             return made
         if isinstance(held, Number):
             return self.number_in(name, held)
@@ -125,7 +127,10 @@ class LoopNames(Keeping):
         holder = self.variable(name, kind + "_at", f"{value.dtype.storage}*")
         others = (n for n, h in self.env.items() if getattr(h, "base", None) == holder)
         if (other := next((n for n in others if n != name), None)) is not None:
-            raise AgainError("copies", self.prefix + other)
+            raise AgainError("copies", self.prefix_of(other) + other)
+        for env in self.callers:
+            if any(n != name and getattr(h, "base", None) == holder for n, h in env.items()):
+                raise NoLoopError(f"{name}, which a method makes anew while it has another name")
         made = self.view_in(second, value.dtype, value.sizes)
         if value.rank == 0:
             raise NoLoopError("an array without dimensions")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.chosen import chosen_of, give, variables_for
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     AgainError,
@@ -24,7 +25,6 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.choosing import choice
 from opweave.compiler.loops.expressions import (
     Expressions,
     KeptOperand,
@@ -49,7 +49,7 @@ def _constant(self: Expressions, node: ast.Constant) -> Held:
 def _name(self: Expressions, node: ast.Name) -> Held:
     if node.id in self.env:
         if isinstance(held := self.env[node.id], Mixed):
-            raise AgainError(held.what, self.prefix + node.id)
+            raise AgainError(held.what, self.prefix_of(node.id) + node.id)
         return held
     if node.id in self.locals:
         raise NoLoopError(f"{node.id}, which may be unbound, or of several types")
@@ -117,8 +117,31 @@ def _bool(self: Expressions, node: ast.BoolOp) -> Held:
     return replace(found, type=kinds.pop(), maybe=" || ".join(filter(None, maybe)))
 
 
+def _choice(self: Expressions, node: ast.IfExp) -> Held:
+    """What a choice gives: of each number its variables are assigned to by both ways."""
+    test = self.truth(node.test)
+    if test.known is not None:
+        return self.value(node.body if test.known else node.orelse)
+    parts = node.body, node.orelse
+    first, second = (_taken_back(self, part) for part in parts)
+    both = variables_for(self.text, first, second)
+    for head, part in zip((f"if ({test.text})", "else"), parts, strict=True):
+        with self.text.block(head):
+            give(self.text, both, self.value(part))
+    return chosen_of(self.text, both, first)
+
+
+def _taken_back(self: Expressions, part: ast.expr) -> Held:
+    """What an expression is; its lines are not written."""
+    lines = len(self.text.lines)
+    with self.text.block(""):
+        held = self.value(part)
+    del self.text.lines[lines:]
+    return held
+
+
 def _subscript(self: Expressions, node: ast.Subscript) -> Held:
-    array = self.value(node.value)
+    array = self.kept_beside(self.value(node.value), node.slice)
     if isinstance(array, Several):
         place, count = self.number(node.slice), len(array.items)
         if type(place.known) is not int:
@@ -240,7 +263,7 @@ EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
     ast.Compare: _compare,
     KeptOperand: _kept,
     ast.BoolOp: _bool,
-    ast.IfExp: choice,
+    ast.IfExp: _choice,
     ast.Subscript: _subscript,
     ast.Attribute: _attribute,
     ast.Tuple: _tuple,

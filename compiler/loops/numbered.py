@@ -27,18 +27,18 @@ class NumberNames(Expressions):
 
     def own(self, name: str) -> set[str]:
         """The variables of C that a name is."""
-        own = self.prefix, name
+        own = self.prefix_of(name), name
         return {text for (*who, _), text in self.variables.items() if tuple(who) == own}
 
     def is_known(self, what: str, name: str) -> bool:
         """Whether something is known of a name of the function that is being lowered."""
-        return self.prefix + name in self.known.get(what, ())
+        return self.prefix_of(name) + name in self.known.get(what, ())
 
     def variable(self, name: str, kind: str, c_type: str) -> str:
         """The variable of C that a name is, while it holds a value of a kind."""
-        key = (self.prefix, name, kind)
+        key = (self.prefix_of(name), name, kind)
         if key not in self.variables:
-            text = self.text.unused(f"{self.prefix}{name}".replace(" ", "_"))
+            text = self.text.unused(f"{key[0]}{name}".replace(" ", "_"))
             self.variables[key] = self.text.variable(c_type, text)
         return self.variables[key]
 
@@ -46,7 +46,7 @@ class NumberNames(Expressions):
         if (what := self._group_of(name, number)) is not None:
             return self._either_in(name, number, what)
         if number.maybe:
-            raise AgainError(group_of([number]) or "", self.prefix + name)
+            raise AgainError(group_of([number]) or "", self.prefix_of(name) + name)
         return self._one_in(name, number)
 
     def _group_of(self, name: str, number: Number) -> str | None:
@@ -69,10 +69,10 @@ class NumberNames(Expressions):
         """A number, and what says which of a group of types it has."""
         dtype = GROUPS[what].dtype
         variable = self.variable(name, what, dtype.register)
-        maybe, whole = self.variable(f"{name}_is_numpys", what, "bool"), ""
+        maybe, whole = self.variable(f"{name} is numpys", what, "bool"), ""
         texts = {maybe: said_of(number), variable: f"({dtype.register}){number.text}"}
         if what == "real":
-            whole = self.variable(f"{name}_is_whole", what, "bool")
+            whole = self.variable(f"{name} is whole", what, "bool")
             texts[whole] = whole_of(number)
         self.text.add(", ".join(f"{v} = {t}" for v, t in texts.items()) + ";")
         size = Size.of(variable) if what == "whole" else None

@@ -90,6 +90,7 @@ class Rounds(LoopNames):
                 after.append(self.env)
         self.live = bool(after)
         changed = {name for nodes in parts for node in nodes for name in stored_in(node)}
+        changed |= self.shared
         # of what one branch assigns the other may know the value that it no longer has
         self.env = self.forgotten(self.joined(after), changed) if after else before
 
@@ -117,12 +118,12 @@ class Rounds(LoopNames):
         raise again or NoLoopError(f"{min(unknown)}, whose type changes in a loop")
 
     def _rounds(self, loop: InnerLoop, unknown: set[str], peeled: bool) -> None:
-        before, around = dict(self.env), Around()
+        before, around, changed = dict(self.env), Around(), loop.changed | self.shared
         self.around.append(around)
         try:
             with self.text.block(loop.head) if not peeled else self._first_round(loop, around):
                 at_head = {n: h for n, h in self.env.items() if n not in unknown}
-                at_head = self.forgotten(at_head, loop.changed)
+                at_head = self.forgotten(at_head, changed)
                 ends = self._round(loop, around, at_head)
         finally:
             self.around.pop()
@@ -130,7 +131,7 @@ class Rounds(LoopNames):
             name
             for end in ends
             for name, held in at_head.items()
-            if (name in loop.changed and not (name in end and is_stable(held, end[name])))
+            if (name in changed and not (name in end and is_stable(held, end[name])))
             or (is_listed(end.get(name)) and not is_listed(held))
         }
         if unstable:
@@ -142,14 +143,16 @@ class Rounds(LoopNames):
                 *([at_head] if peeled else []),
                 *ends,
             ]
-        self.env = self.joined([self.forgotten(env, loop.changed) for env in ways])
+        self.env = self.joined([self.forgotten(env, changed) for env in ways])
 
     def _changed(self, names: set[str], envs: Sequence[Env]) -> NoLoopError:
         """What is raised for names whose types a round changes; ``envs``: of rounds behind one."""
         for name in sorted(names) if envs else ():
             what = group_of([env[name] for env in envs if name in env])
             if what is not None and not self.is_known(what, name):
-                return AgainError(what, self.prefix + name)  # more than one round has its own
+                return AgainError(
+                    what, self.prefix_of(name) + name
+                )  # more than one round has its own
         return ChangedError(names, self._helps(names, envs))
 
     def _helps(self, names: set[str], envs: Sequence[Env]) -> AgainError | None:
@@ -159,7 +162,7 @@ class Rounds(LoopNames):
             made = {h.base for h in held if isinstance(h, Strided) and h.base in self.held_by}
             what = "sizes" if len(made) == 1 and made <= self.own(name) else "copies"
             if made and not self.is_known(what, name):
-                return AgainError(what, self.prefix + name)
+                return AgainError(what, self.prefix_of(name) + name)
         return None
 
     @contextmanager

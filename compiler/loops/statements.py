@@ -89,13 +89,15 @@ def _augmented(self: Statements, node: ast.AugAssign) -> None:
         if isinstance(node.op, ast.MatMult):
             raise NoLoopError("@= of a name")
         if isinstance(held, Strided):
-            value = self.binary(type(node.op), held, self.value(node.value))
-            self.put(held, value)
+            self.kept_beside(held, node.value)
+            self.put(held, self.binary(type(node.op), held, self.value(node.value)))
             return
         if isinstance(held, Mixed):
-            raise AgainError(held.what, self.prefix + node.target.id)
+            raise AgainError(held.what, self.prefix_of(node.target.id) + node.target.id)
         if not isinstance(held, Number):
             raise NoLoopError(f"{node.target.id}, which may not be there")
+        if self.has_effects(node.value):
+            held = self.kept_beside(held)
         self.bind(node.target.id, self.binary(type(node.op), held, self.value(node.value)))
         return
     if not isinstance(node.target, ast.Subscript):

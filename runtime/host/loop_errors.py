@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.lines.clibrary import CALLED, ONE
-from opweave.compiler.loops.places import FAULT_WORDS
+from opweave.compiler.lines.left import FAULT_WORDS
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import OutOfRangeError
 

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.lines.items import ReadList
+from opweave.compiler.lines.left import (
+    ITEMS_WORDS,
+    Result,
+    place_of_steps,
+    places_of,
+    places_of_items,
+    places_of_kept,
+)
 from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.loops.given import (
     LARGEST_GIVEN,
     LoweredLoop,
     Parameter,
-    Result,
     checked,
     computed_outside,
-)
-from opweave.compiler.loops.places import (
-    ITEMS_WORDS,
-    place_of_steps,
-    places_of,
-    places_of_items,
-    places_of_kept,
 )
 from opweave.opcodes.dtypes import BOOL, F64, I64, DType
 from opweave.runtime.binaries.build import builder

@@ -1,17 +1,37 @@
-"""Where the words stand that a loop in C leaves: results or an error, lists, names, and steps."""
+"""What a loop in C leaves, and where its words stand: results or an error, lists, and steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from opweave.compiler.lines.items import ReadList
 from opweave.compiler.lines.lists import Appended, KeptName
-from opweave.compiler.loops.given import Result
+from opweave.compiler.lines.values import NumberType
 
 # Words that say what went wrong.
 FAULT_WORDS = 4
 # Words of a list that is read.
 ITEMS_WORDS = 3
+
+
+class Result(NamedTuple):
+    """What a name holds behind the loop: so many words.
+
+    Attributes:
+        type: of a number, or of an array's elements.
+        words: one of a number; two of one of Python or of NumPy, the second says which, and a
+            third whether it is Python's integer; of an array the address of memory that is the
+            caller's now, and its extents.
+        rank: of an array, else -1.
+        perhaps: the last word says whether the name is bound.
+    """
+
+    name: str
+    type: NumberType
+    words: tuple[str, ...]
+    rank: int = -1
+    perhaps: bool = False
 
 
 def words_of(results: Sequence[Result]) -> int:
