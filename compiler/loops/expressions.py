@@ -126,11 +126,18 @@ class Expressions(Picking):
             return self.decided(ast.BoolOp(node.op, rest), truth)
         name = self.text.variable("bool", self.text.fresh("truth"))
         self.text.add(f"{name} = {found.text};")
+        ends = [dict(self.env)]
         with ExitStack() as blocks:
             for part in rest:
                 blocks.enter_context(self.text.block(f"if ({'!' * decides}{name})"))
                 self.text.add(f"{name} = {truth(part).text};")
+                ends.append(dict(self.env))
+        self.env = self.met(ends)
         return Number(bool, name, low=0, high=1)
+
+    def met(self, ends: Sequence[dict[str, Held]]) -> dict[str, Held]:
+        """What names hold behind several ways of an expression: methods assign attributes."""
+        raise NotImplementedError
 
     def loaded(self, view: Strided | Picked | ItemPlace) -> Held:
         """What an index gives: an element is a number."""
@@ -153,15 +160,17 @@ class Expressions(Picking):
             found.append(held)
         return found
 
-    def kept_beside(self, held: Held, *nodes: ast.expr) -> Held:
+    def kept_beside(self, held: Any, *nodes: ast.expr) -> Any:
         """What something is, if expressions that are computed next may change it.
 
         Raises:
             NoLoopError: it is an array, which a method may make anew.
         """
+        if not any(map(self.has_effects, nodes)):
+            return held
         if isinstance(held, Number | Elements):
             return self.pinned(held)
-        if self.shared and isinstance(held, Strided) and any(map(self.has_effects, nodes)):
+        if self.shared and isinstance(held, Strided | Picked):
             raise NoLoopError("an array beside a call of a method")
         return held
 

@@ -123,7 +123,7 @@ class Inlining(Appending):
                     raise SeveralTypesError(variables_for(self.text, *like))
                 give(self.text, chosen, found)
                 ends.append(self.env)
-        self.env = self.forgotten(self.joined(ends), {*self.shared})
+        self.env = self.met(ends)
         assert chosen is not None
         return chosen_of(self.text, chosen, like[0])
 

@@ -212,7 +212,7 @@ class LoopNames(Keeping):
 
     def target(self, node: ast.Subscript, is_read: bool = False) -> Strided | Picked | ItemPlace:
         """The part of an array that is assigned to, or the item of a list."""
-        array = self.value(node.value)
+        array = self.kept_beside(self.value(node.value), node.slice)
         if isinstance(array, Items):
             return self.item_lists.place(array, self.number(node.slice), not is_read)
         if not isinstance(array, Strided):

@@ -124,19 +124,23 @@ def _choice(self: Expressions, node: ast.IfExp) -> Held:
         return self.value(node.body if test.known else node.orelse)
     parts = node.body, node.orelse
     first, second = (_taken_back(self, part) for part in parts)
-    both = variables_for(self.text, first, second)
+    both, before, ends = variables_for(self.text, first, second), self.env, []
     for head, part in zip((f"if ({test.text})", "else"), parts, strict=True):
+        self.env = dict(before)
         with self.text.block(head):
             give(self.text, both, self.value(part))
+        ends.append(self.env)
+    self.env = self.met(ends)
     return chosen_of(self.text, both, first)
 
 
 def _taken_back(self: Expressions, part: ast.expr) -> Held:
     """What an expression is; its lines are not written."""
-    lines = len(self.text.lines)
+    lines, before = len(self.text.lines), dict(self.env)
     with self.text.block(""):
         held = self.value(part)
     del self.text.lines[lines:]
+    self.env = before
     return held
 
 

@@ -189,6 +189,11 @@ class Rounds(LoopNames):
         self.live = True
         return ends
 
+    def met(self, ends: Sequence[Env]) -> Env:
+        if not self.shared:
+            return ends[0]
+        return self.forgotten(self.joined(ends), {*self.shared})
+
     def joined(self, envs: Sequence[Env]) -> Env:
         """What names hold where several ways meet: of several types, or unbound in one, none."""
         found: Env = {}

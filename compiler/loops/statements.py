@@ -62,9 +62,7 @@ def _assign(self: Statements, node: ast.Assign) -> None:
     ):
         _if(self, _apart(node, node.value))
         return
-    held = self.value(node.value)
-    if isinstance(held, Elements) and any(map(self.has_effects, node.targets)):
-        held = self.apart(held)
+    held = self.kept_beside(self.value(node.value), *node.targets)
     if len(node.targets) > 1:
         is_new = isinstance(held, Elements) or getattr(held, "base", "") in self.temporary
         if is_new and any(isinstance(t, ast.Name) for t in node.targets):
@@ -96,13 +94,13 @@ def _augmented(self: Statements, node: ast.AugAssign) -> None:
             raise AgainError(held.what, self.prefix_of(node.target.id) + node.target.id)
         if not isinstance(held, Number):
             raise NoLoopError(f"{node.target.id}, which may not be there")
-        if self.has_effects(node.value):
-            held = self.kept_beside(held)
+        held = self.kept_beside(held, node.value)
         self.bind(node.target.id, self.binary(type(node.op), held, self.value(node.value)))
         return
     if not isinstance(node.target, ast.Subscript):
         raise NoLoopError("an assignment to an attribute")
     target = self.target(node.target, is_read=True)
+    self.kept_beside(target, node.value)
     held = self.loaded(target)
     is_other = isinstance(held, Elements) or isinstance(target, ItemPlace)
     if is_other and self.has_effects(node.value):

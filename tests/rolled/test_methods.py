@@ -150,6 +150,21 @@ def row_of_it(p, y):
         y[i] = p.slopes(p.x)[1] + p.larger(p.slopes(y[:3])[0])
 
 
+def in_one_branch(p, y):
+    for i in range(len(y)):
+        p.x = p.x * 0.5
+        y[i] = p.step() if p.x[0] > 0.05 else p.n
+        y[i] += p.x[1]
+        if p.x[0] > 0.01 and p.step() > 0.15 or p.step() > 3:
+            y[i] -= p.x[2]
+
+
+def in_a_place(p, y):
+    for _ in range(2):
+        y[p.count() % 3] = p.n
+        y[p.n % 3] += p.count() + p.n
+
+
 def by_a_function(p, y):
     def twice(body, i):
         return body.force(i) * 2 + body.n
@@ -169,7 +184,7 @@ def run(function, args):
 
 TABLE = (
     forces, steps, in_order, several_types, loops_inside, of_lists, by_others, while_it_counts,
-    goes_wrong, row_of_it,
+    goes_wrong, row_of_it, in_one_branch, in_a_place,
 )  # fmt: skip
 
 
@@ -246,7 +261,13 @@ def holds_another(p, y):
     return y
 
 
-def test_an_array_that_a_method_makes_anew_stays_what_it_was_by_another_name():
+def adds_to_what_it_was(p, y):
+    for i in range(len(y)):
+        p.x[0] += p.step()
+        p.x[i] = p.step()
+
+
+@pytest.mark.parametrize("function", [holds_another, adds_to_what_it_was])
+def test_an_array_that_a_method_makes_anew_stays_what_it_was_elsewhere(function):
     args = Body(), row(3)
-    rolled = Rolled(holds_another)
-    assert is_same(list(run(holds_another, args)), list(run(rolled, args)), exactly=True)
+    assert is_same(list(run(function, args)), list(run(Rolled(function), args)), exactly=True)
