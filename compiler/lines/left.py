@@ -25,6 +25,7 @@ class Result(NamedTuple):
             caller's now, and its extents.
         rank: of an array, else -1.
         perhaps: the last word says whether the name is bound.
+        has_id: the last word says which array it is: others with it are the same.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Result(NamedTuple):
     words: tuple[str, ...]
     rank: int = -1
     perhaps: bool = False
+    has_id: bool = False
 
 
 def words_of(results: Sequence[Result]) -> int:

@@ -154,6 +154,7 @@ class Strided:
         is_turned: it may lie in another order than row by row.
         is_locked: nobody may write to it.
         is_listed: a list of Python may have the array, since its name holds it.
+        one_with: bases of copies that are the same array in Python.
     """
 
     base: str
@@ -166,6 +167,7 @@ class Strided:
     is_turned: bool = False
     is_locked: bool = False
     is_listed: bool = field(default=False, compare=False)
+    one_with: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def rank(self) -> int:

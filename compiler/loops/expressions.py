@@ -68,6 +68,10 @@ class Expressions(Picking):
         """What its variables begin with: attributes are names of the loop in all functions."""
         return "" if name.split(" ")[0] in self.shared else self.prefix
 
+    def perhaps(self, name: str) -> Held:
+        """What a name holds that may be unbound."""
+        raise NotImplementedError
+
     def are_apart(self, a: Strided, b: Strided) -> bool:
         return self.indexing.are_apart(a, b)
 

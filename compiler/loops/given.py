@@ -18,12 +18,9 @@ from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size, Unchanging
 from opweave.compiler.loops.joining import of_numpy
-from opweave.opcodes.dtypes import ALL
 
 # Python's integers that a call gives may be so large.
 LARGEST_GIVEN = 1 << 40
-# Types of numbers that may be left to a name.
-NUMBERS: tuple[NumberType, ...] = (bool, int, float, *ALL)
 FUNCTION = "loop"
 # Attributes of a function of the user's that say what it does.
 OWN = ("__code__", "__defaults__")
@@ -124,6 +121,7 @@ class LoweredLoop:
         kept: names whose values are handed over however it ends; their words stand behind lists.
         items: lists that it reads or makes; their words stand behind those.
         new_lists: names that hold a list that it has made, and which.
+        unbound: names that may be unbound where they are read, by their numbers.
     """
 
     source: str
@@ -135,6 +133,7 @@ class LoweredLoop:
     kept: tuple[KeptName, ...] = ()
     items: tuple[ReadList, ...] = ()
     new_lists: Mapping[str, ReadList] = field(default_factory=dict)
+    unbound: tuple[str, ...] = ()
 
 
 @dataclass

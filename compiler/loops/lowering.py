@@ -34,7 +34,6 @@ from opweave.compiler.lines.values import (
 from opweave.compiler.loops.entering import Entering
 from opweave.compiler.loops.given import (
     FUNCTION,
-    NUMBERS,
     OWN,
     LoopCall,
     LoweredLoop,
@@ -44,6 +43,7 @@ from opweave.compiler.loops.given import (
     locals_of,
 )
 from opweave.compiler.loops.methods import NO_OBJECTS, Objects
+from opweave.compiler.loops.numbered import NUMBERS
 
 
 class Lowering(Entering):
@@ -109,6 +109,7 @@ class Lowering(Entering):
             tuple(self.kept.values()),
             tuple(self.item_lists.all.values()),
             self.new_lists,
+            tuple(self.unbound),
         )
 
     def _rendered(self, node: ast.For | ast.While, results: Sequence[Result]) -> str:
@@ -212,9 +213,12 @@ class Lowering(Entering):
         if array.pointer != array.base or array.strides != dense_strides(array.sizes):
             raise NoLoopError(f"{name}, a part of an array that the loop makes")
         taken = f"{self.held_by[array.base]}.taken()"
-        return Result(name, array.dtype, (taken, *(s.text for s in array.sizes)), array.rank)
+        number = self.ids.get(array.base, "")
+        words = (taken, *(s.text for s in array.sizes), *([number] if number else []))
+        return Result(name, array.dtype, words, array.rank, has_id=bool(number))
 
     def written(self, target: Strided) -> None:
+        self.check_alone(target.base)
         self.writes.add(target.base)
 
     def resolver(self, function: FunctionType) -> Callable[[str], Any]:
@@ -231,6 +235,9 @@ class Lowering(Entering):
             return self.first[name]
 
         return resolve
+
+    def may_be_number(self, name: str) -> bool:
+        return name not in self.call.values or isinstance(self.first[name], Number)
 
     def noted(self, kind: type, name: str) -> Any:
         return self.asked.value(kind, name)

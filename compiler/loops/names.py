@@ -43,15 +43,11 @@ class LoopNames(Keeping):
 
     Attributes:
         given: names of C that have a value when the loop begins.
-        copies: names that hold a copy of another one's array, with both arrays.
-        callers: what names hold of the functions that call the one that is lowered.
     """
 
     def __init__(self, *args: Any):
         super().__init__(*args)
         self.given: set[str] = set()
-        self.callers: list[Env] = []
-        self.copies: list[tuple[str, str, str]] = []
 
     def is_fixed(self, size: Size) -> bool:
         """True for a sum of what the call gives."""
@@ -77,16 +73,14 @@ class LoopNames(Keeping):
             is_owned = held.base in self.held_by or held.base in self.given
             if not is_owned or not self.is_known("copies", name):
                 return self._view_in(name, held)
-            made = self._array_in(name, self.copied(held))
-            self.copies.append((self.prefix_of(name) + name, held.base, made.base))
-            return made
+            return self.one_of_two(name, held, self._array_in(name, self.copied(held)))
         if isinstance(held, Number):
             return self.number_in(name, held)
         if isinstance(held, Elements):
             return self._array_in(name, held)
         if isinstance(held, Unchanging) and not self.is_known("perhaps", name):
             return held
-        if isinstance(held, Several) and held.is_list:
+        if isinstance(held, Several) and held.is_list and not self.is_known("perhaps", name):
             return self.item_lists.new(name, self.prefix, held.items)
         raise NoLoopError("a name for a tuple, or another one for a list")
 
@@ -145,6 +139,7 @@ class LoopNames(Keeping):
         self._write(writes)
         self.held_by[holder] = first
         self.lies_as(holder, value)
+        self.note_new(name, kind, holder)
         return Strided(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
 
     def assign(self, target: ast.expr, held: Held) -> None:

@@ -52,7 +52,7 @@ def _name(self: Expressions, node: ast.Name) -> Held:
             raise AgainError(held.what, self.prefix_of(node.id) + node.id)
         return held
     if node.id in self.locals:
-        raise NoLoopError(f"{node.id}, which may be unbound, or of several types")
+        return self.perhaps(node.id)
     found = self.resolve(node.id)
     if isinstance(found, Held):
         return found  # of the function around

@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.eithers import GROUPS, group_of, kinds_of, said_of, whole_of
-from opweave.compiler.lines.values import AgainError, Number, Size
+from opweave.compiler.lines.values import AgainError, Number, NumberType, Size
 from opweave.compiler.loops.expressions import Expressions
+from opweave.opcodes.dtypes import ALL
+
+# Types of numbers that may be left to a name.
+NUMBERS: tuple[NumberType, ...] = (bool, int, float, *ALL)
 
 
 class NumberNames(Expressions):
@@ -17,6 +22,7 @@ class NumberNames(Expressions):
     Attributes:
         known: names by what is known of them, see ``AgainError``.
         said: by variables of numbers of several types, all that these may be.
+        unbound: names that may be unbound where they are read.
     """
 
     def __init__(self, *args: Any):
@@ -24,6 +30,7 @@ class NumberNames(Expressions):
         self.variables: dict[tuple[str, str, str], str] = {}
         self.known: Mapping[str, frozenset[str]] = {}
         self.said: dict[str, Number] = {}
+        self.unbound: list[str] = []
 
     def own(self, name: str) -> set[str]:
         """The variables of C that a name is."""
@@ -41,6 +48,35 @@ class NumberNames(Expressions):
             text = self.text.unused(f"{key[0]}{name}".replace(" ", "_"))
             self.variables[key] = self.text.variable(c_type, text)
         return self.variables[key]
+
+    def perhaps(self, name: str) -> Number:
+        """A number that may be unbound: where it is, the loop ends with Python's error.
+
+        Raises:
+            NoLoopError: it has several types, or is no number.
+        """
+        own = self.prefix_of(name), name
+        kinds = {kind for (*who, kind) in self.variables if tuple(who) == own} - {"bound"}
+        numbers = [t for t in NUMBERS if Number(t, "").type_name in kinds]
+        is_array = any("x" in kind for kind in kinds) and not numbers
+        for what in ["copies"] * is_array + ["perhaps"] * (len(numbers) == len(kinds) == 1):
+            if not self.is_known(what, name):
+                raise AgainError(what, self.prefix_of(name) + name)
+        if len(numbers) != 1 or len(kinds) != 1 or own[0] or not self.may_be_number(name):
+            raise NoLoopError(f"{name}, which may be unbound, or of several types")
+        if name not in self.unbound:
+            self.unbound.append(name)
+        bound = self.variables[(*own, "bound")]
+        at = self.unbound.index(name)
+        self.numbers.fault(f"!{bound}", "LOOP_UNBOUND", str(at))
+        (kind,) = numbers
+        text = self.variables[(*own, Number(kind, "").type_name)]
+        size = Size.of(text) if kind is int else None
+        return Number(kind, text, size)
+
+    def may_be_number(self, name: str) -> bool:
+        """Whether a name is unbound before the loop, or a number."""
+        raise NotImplementedError
 
     def number_in(self, name: str, number: Number) -> Number:
         if (what := self._group_of(name, number)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opweave.compiler.captures.exits import VALUE
@@ -133,6 +133,7 @@ class Rounds(LoopNames):
             for name, held in at_head.items()
             if (name in changed and not (name in end and is_stable(held, end[name])))
             or (is_listed(end.get(name)) and not is_listed(held))
+            or not ones_of(end.get(name)) <= ones_of(held)
         }
         if unstable:
             raise self._changed(unstable, [at_head, *ends] if peeled else [])
@@ -201,7 +202,8 @@ class Rounds(LoopNames):
             held = [env[name] for env in envs if name in env]
             is_bound = len(held) == len(envs) or name.startswith(VALUE)
             if is_bound and (one := self._met(held)) is not None:
-                found[name] = one
+                ones = frozenset[str]().union(*map(ones_of, held))
+                found[name] = replace(one, one_with=ones) if isinstance(one, Strided) else one
         return found
 
     def _met(self, held: Sequence[Held]) -> Held | None:
@@ -250,6 +252,11 @@ def is_stable(before: Held, after: Held) -> bool:
 def is_listed(held: Held | None) -> bool:
     """Whether a list of Python may have an array."""
     return isinstance(held, Strided) and held.is_listed
+
+
+def ones_of(held: Held | None) -> frozenset[str]:
+    """The copies of an array that are the same in Python."""
+    return held.one_with if isinstance(held, Strided) else frozenset()
 
 
 def plain(held: Held) -> Held:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from operator import floordiv, mod, truediv
 from typing import Any
 
@@ -48,6 +49,10 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
     (ValueError, "negative dimensions are not allowed"),
     (IndexError, "list {0}"),
     (ValueError, "no item {0}"),
+    (
+        UnboundLocalError,
+        "cannot access local variable '{0}' where it is not associated with a value",
+    ),
 )
 
 
@@ -100,7 +105,8 @@ def _of_math(place: int, *words: int) -> Exception:
     raise AssertionError
 
 
-def error_of(end: int, made: Any) -> Exception:
+def error_of(end: int, made: Any, unbound: Sequence[str]) -> Exception:
+    """``unbound``: names that may be unbound where they are read."""
     if end == NOT_SERVED + 1 + len(FAULTS):
         return _noted(_of_math(*made[1:FAULT_WORDS]), made[0])
     kind, text = FAULTS[end - NOT_SERVED - 1]
@@ -109,6 +115,8 @@ def error_of(end: int, made: Any) -> Exception:
     numbers: list[Any] = [*made[1:FAULT_WORDS]]
     if text == "list {0}":
         return _noted(kind(LIST_FAULTS[made[1]]), made[0])
+    if kind is UnboundLocalError:
+        numbers[0] = unbound[made[1]]
     if text == "no item {0}":
         return _noted(_of_nothing(max if made[1] else min), made[0])
     if kind is OverflowError:

@@ -95,13 +95,16 @@ class HostLoop:
         if end != DONE:
             if end == NO_ROUND:
                 return None
-            raise NotServedError if end == NOT_SERVED else error_of(end, made)
+            raise (
+                NotServedError if end == NOT_SERVED else error_of(end, made, self.lowered.unbound)
+            )
         self.steps += made[self._last]
         results = self.lowered.results
         if not results:
             return ()
         words, linked = iter(made), self.lowered.linked or self.lowered.new_lists
-        left = [_left(r, [next(words) for _ in r.words]) for r in results]
+        arrays: dict[int, Any] = {}  # those that have several names are one
+        left = [_left(r, [next(words) for _ in r.words], arrays) for r in results]
         return tuple(self._linked(values, left)) if linked else tuple(left)
 
     def _linked(self, values: Mapping[str, Any], left: Sequence[Any]) -> Iterator[Any]:
@@ -202,8 +205,11 @@ def _outside(values: Mapping[str, Any], code: Any, kind: type) -> Any:
     return value
 
 
-def _left(result: Result, words: Sequence[int]) -> Any:
+def _left(result: Result, words: Sequence[int], arrays: dict[int, Any]) -> Any:
     """What a name holds, of its words."""
+    if result.has_id:
+        made = _array(result.type, *words[:-1])
+        return arrays.setdefault(words[-1], made)
     if result.perhaps:
         return number_of(words[0], result.type) if words[1] & 1 else UNBOUND
     if result.rank < 0:

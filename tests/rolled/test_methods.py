@@ -155,7 +155,7 @@ def in_one_branch(p, y):
         p.x = p.x * 0.5
         y[i] = p.step() if p.x[0] > 0.05 else p.n
         y[i] += p.x[1]
-        if p.x[0] > 0.01 and p.step() > 0.15 or p.step() > 3:
+        if (p.x[0] > 0.01 and p.step() > 0.15) or p.step() > 3:
             y[i] -= p.x[2]
 
 
