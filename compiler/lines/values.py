@@ -32,7 +32,8 @@ class AgainError(NoLoopError):
         what: a number of one of several types, by the way that led there, with the group of
             these; "perhaps", a number that is read behind the loop and may be unbound; "copies",
             another name for an array that is made anew while it holds it; "sizes", an array whose
-            extents change; "items", a list that items of several types are appended to.
+            extents change; "items", a list that items of several types are appended to;
+            "turns", an array of the call that another name gets, too, as in ``u, v = v, u``.
     """
 
     def __init__(self, what: str, name: str):
@@ -47,6 +48,7 @@ AGAIN = {
     "real": "which is an integer or a float",
     "perhaps": "which is read behind the loop",
     "sizes": "an array whose extents change from round to round",
+    "turns": "an array that another name gets",
     "items": "a list of several types",
     "copies": "another name for an array that the loop makes anew",
 }

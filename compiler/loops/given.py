@@ -122,6 +122,7 @@ class LoweredLoop:
         items: lists that it reads or makes; their words stand behind those.
         new_lists: names that hold a list that it has made, and which.
         unbound: names that may be unbound where they are read, by their numbers.
+        turns: names that hold the array of one of several names; its place says of which.
     """
 
     source: str
@@ -134,6 +135,7 @@ class LoweredLoop:
     items: tuple[ReadList, ...] = ()
     new_lists: Mapping[str, ReadList] = field(default_factory=dict)
     unbound: tuple[str, ...] = ()
+    turns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass

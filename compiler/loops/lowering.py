@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
@@ -70,6 +71,9 @@ class Lowering(Entering):
         self.known, self.locals = known, locals_of(function) | set(kept)
         self.item_lists.known = known
         self.new_lists: dict[str, ReadList] = {}
+        self.one_base: dict[str, str] = {}  # of arrays that names get in turns
+        self.turns: dict[str, tuple[str, ...]] = {}
+        self.turned: dict[str, tuple[str, ...]] = {}
         self.read_lists = frozenset(lists)
         self.owners, self.attributes = objects.kinds, objects.names
         self.shared, self.stored = objects.shared, objects.stored
@@ -94,6 +98,7 @@ class Lowering(Entering):
                 name, value, name in self.changed
             )
         self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
+        self._take_turns()
         self.is_entered = True
         self.keep(self.kept_names)
         self.statements([node])
@@ -110,7 +115,24 @@ class Lowering(Entering):
             tuple(self.item_lists.all.values()),
             self.new_lists,
             tuple(self.unbound),
+            self.turned,
         )
+
+    def _take_turns(self) -> None:
+        """Names for arrays of the call that get each other's: to C they are parts of one."""
+        found: dict[Any, list[str]] = {}
+        for name, held in self.first.items():
+            is_whole = isinstance(held, Strided) and held.is_whole and not held.is_turned
+            if is_whole and self.is_known("turns", name):
+                assert isinstance(held, Strided)
+                found.setdefault((held.dtype, held.sizes, held.strides), []).append(name)
+        for names in found.values():
+            bases = [self.first[name].base for name in names]  # type: ignore[union-attr]
+            for name, base in zip(names, bases, strict=True):
+                self.one_base[base], self.turns[name] = bases[0], tuple(names)
+                whole = self.first[name]
+                assert isinstance(whole, Strided)
+                self.env[name] = self.view_of(name, replace(whole, base=bases[0], where=None))
 
     def _rendered(self, node: ast.For | ast.While, results: Sequence[Result]) -> str:
         appended, kept = self.lists.appended.values(), self.kept.values()
@@ -146,7 +168,7 @@ class Lowering(Entering):
         """What must not hold of a call, or else C leaves it at once."""
         found = list(self.served.guards)
         found += [f"!{p.c_name}" for p in self.parameters if p.part == "library"]
-        written = [base for base in self.names if base in self.writes]
+        written = [b for b in self.names if self.one_base.get(b, b) in self.writes]
         for base in written:
             if not self.call.values[self.names[base]].flags.writeable:
                 raise NoLoopError(f"{self.names[base]}, which is read-only")
@@ -170,6 +192,9 @@ class Lowering(Entering):
                 found.append(self._number_left(name, held))
             elif isinstance(held, Strided) and held.base in self.held_by:
                 found.append(self._array_left(name, held))
+            elif self._is_turn(name, held):
+                assert isinstance(held, Strided)
+                found.append(self._turn_left(name, held))
             elif isinstance(held, Items) and held != self.first.get(name):
                 self.new_lists[name] = self.item_lists.all[held.name]
                 found.append(Result(name, int, ("0",)))
@@ -177,11 +202,26 @@ class Lowering(Entering):
                 found.append(self._perhaps_left(name))
             elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
-        self.check_copies({result.name for result in found} | self.kept_arrays(), self.writes)
+        left = {result.name for result in found} - {*self.turned}
+        self.check_copies(left | self.kept_arrays(), self.writes)
         rooms = [result.words[0] for result in found if result.rank >= 0]
         if len(set(rooms)) < len(rooms):
             raise NoLoopError("two names for one array that the loop makes")
         return found
+
+    def _is_turn(self, name: str, held: Held | None) -> bool:
+        is_given = isinstance(held, Strided) and held.base in self.one_base.values()
+        return is_given and name in self.turns
+
+    def _turn_left(self, name: str, array: Strided) -> Result:
+        """One of the arrays that names get in turns: the call knows it by its place."""
+        whole = self.first[name]
+        assert isinstance(whole, Strided)
+        is_one = array.base == self.one_base[whole.base] and array.pointer != array.base
+        if not is_one or (array.sizes, array.strides) != (whole.sizes, whole.strides):
+            raise NoLoopError(f"{name}, which is read behind the loop")
+        self.turned[name] = self.turns[name]
+        return Result(name, int, (f"(int64){array.pointer}",))
 
     def _number_left(self, name: str, number: Number) -> Result:
         if not number.is_word:
@@ -238,6 +278,17 @@ class Lowering(Entering):
 
     def may_be_number(self, name: str) -> bool:
         return name not in self.call.values or isinstance(self.first[name], Number)
+
+    def next_turn(self, name: str) -> str | None:
+        whole = self.first.get(name)
+        if self.prefix or not isinstance(whole, Strided):
+            return None
+        for other in (name, *sorted(self.changed)):
+            held = self.first.get(other)
+            is_alike = isinstance(held, Strided) and held.sizes == whole.sizes
+            if is_alike and not self.is_known("turns", other):
+                return other
+        return None
 
     def noted(self, kind: type, name: str) -> Any:
         return self.asked.value(kind, name)

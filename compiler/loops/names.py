@@ -72,7 +72,7 @@ class LoopNames(Keeping):
         if isinstance(held, Strided):
             is_owned = held.base in self.held_by or held.base in self.given
             if not is_owned or not self.is_known("copies", name):
-                return self._view_in(name, held)
+                return self.view_of(name, held)
             return self.one_of_two(name, held, self._array_in(name, self.copied(held)))
         if isinstance(held, Number):
             return self.number_in(name, held)
@@ -84,7 +84,7 @@ class LoopNames(Keeping):
             return self.item_lists.new(name, self.prefix, held.items)
         raise NoLoopError("a name for a tuple, or another one for a list")
 
-    def _view_in(self, name: str, view: Strided) -> Strided:
+    def view_of(self, name: str, view: Strided) -> Strided:
         """A name for a part of an array: its place, extents and strides are variables."""
         kind = f"{view.base}_{view.rank}"
         pointer = self.variable(name, kind, f"{view.dtype.storage}*")
@@ -94,7 +94,7 @@ class LoopNames(Keeping):
                 kept = self.variable(f"{name} n{axis}", kind, "int64")
                 writes[kept], size = size.text, Size.of(kept)
             sizes.append(size)
-            if stride not in ("0", "1"):
+            if stride not in ("0", "1") and not self.is_known("turns", name):
                 kept = self.variable(f"{name} s{axis}", kind, "int64")
                 writes[kept], stride = stride, kept
             strides.append(stride)

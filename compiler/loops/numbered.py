@@ -55,6 +55,8 @@ class NumberNames(Expressions):
         Raises:
             NoLoopError: it has several types, or is no number.
         """
+        if (turn := self.next_turn(name)) is not None:
+            raise AgainError("turns", turn)
         own = self.prefix_of(name), name
         kinds = {kind for (*who, kind) in self.variables if tuple(who) == own} - {"bound"}
         numbers = [t for t in NUMBERS if Number(t, "").type_name in kinds]
@@ -73,6 +75,10 @@ class NumberNames(Expressions):
         text = self.variables[(*own, Number(kind, "").type_name)]
         size = Size.of(text) if kind is int else None
         return Number(kind, text, size)
+
+    def next_turn(self, name: str) -> str | None:
+        """Of an array of the call, a name that may get it, or lose its own, in turns."""
+        raise NotImplementedError
 
     def may_be_number(self, name: str) -> bool:
         """Whether a name is unbound before the loop, or a number."""

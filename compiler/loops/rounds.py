@@ -160,7 +160,10 @@ class Rounds(LoopNames):
         """What a lowering has to know of an array that a round makes, to hold it for another."""
         for name in sorted(names):
             held = [env[name] for env in envs if name in env]
-            made = {h.base for h in held if isinstance(h, Strided) and h.base in self.held_by}
+            bases = {h.base for h in held if isinstance(h, Strided)}
+            if bases and bases <= self.given and not self.is_known("turns", name):
+                return AgainError("turns", self.prefix_of(name) + name)
+            made = {base for base in bases if base in self.held_by}
             what = "sizes" if len(made) == 1 and made <= self.own(name) else "copies"
             if made and not self.is_known(what, name):
                 return AgainError(what, self.prefix_of(name) + name)

@@ -102,18 +102,21 @@ class HostLoop:
         results = self.lowered.results
         if not results:
             return ()
-        words, linked = iter(made), self.lowered.linked or self.lowered.new_lists
+        words = iter(made)
+        linked = self.lowered.linked or self.lowered.new_lists or self.lowered.turns
         arrays: dict[int, Any] = {}  # those that have several names are one
         left = [_left(r, [next(words) for _ in r.words], arrays) for r in results]
         return tuple(self._linked(values, left)) if linked else tuple(left)
 
     def _linked(self, values: Mapping[str, Any], left: Sequence[Any]) -> Iterator[Any]:
         """What names hold, of those that hold a list or its last item, too."""
-        linked, lists = self.lowered.linked, self.lowered.new_lists
+        linked, lists, turns = self.lowered.linked, self.lowered.new_lists, self.lowered.turns
         for result, held in zip(self.lowered.results, left, strict=True):
             name = result.name
             if name in linked:
                 yield values[linked[name]][-1]
+            elif name in turns:
+                yield next(values[n] for n in turns[name] if pointer(values[n]) == held)
             else:
                 yield values[lists[name].name] if name in lists else held
 
