@@ -294,8 +294,3 @@ def same_kind(a: Held, b: Held) -> bool:
         ways = (bool(a.maybe), bool(a.whole)) == (bool(b.maybe), bool(b.whole))
         return (a.type, a.text) == (b.type, b.text) and ways
     return a == b
-
-
-def is_same_number(a: Held, b: Held) -> bool:
-    """Whether known numbers are the same: 0.0 is not -0.0."""
-    return not (isinstance(a, Number) and isinstance(b, Number)) or repr(a.known) == repr(b.known)

@@ -58,6 +58,7 @@ class Expressions(Picking):
         self.locals: frozenset[str] = frozenset()  # names that are no global ones
         self.prefix = ""  # of variables: those of a function that is called have one
         self.shared: frozenset[str] = frozenset()  # names of attributes, in all functions
+        self.stored: frozenset[str] = frozenset()  # those of them that are assigned to
         self.facts = SizeFacts()
         self.lists, self.item_lists = Lists(text), ItemLists(self.numbers)
         self.served = Served(extents, self.facts)
@@ -174,9 +175,15 @@ class Expressions(Picking):
             return held
         if isinstance(held, Number | Elements):
             return self.pinned(held)
-        if self.shared and isinstance(held, Strided | Picked):
+        if isinstance(held, Strided | Picked) and self._may_be_remade(held):
             raise NoLoopError("an array beside a call of a method")
         return held
+
+    def _may_be_remade(self, held: Strided | Picked) -> bool:
+        """Whether methods may make an array anew, or let its name have another one."""
+        bases = {held.base} if isinstance(held, Strided) else {held.rest.base, held.offsets.base}
+        known = [getattr(self.env.get(name), "base", None) for name in self.stored]
+        return None in known or not bases.isdisjoint(known)
 
     def items(self, node: ast.expr, rank: int) -> list[Item | Array]:
         """An index of Python, of an array of so many axes."""

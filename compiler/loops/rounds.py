@@ -20,7 +20,6 @@ from opweave.compiler.lines.values import (
     Size,
     Strided,
     UnknownError,
-    is_same_number,
     same_kind,
 )
 from opweave.compiler.loops.names import LoopNames
@@ -260,6 +259,11 @@ def is_listed(held: Held | None) -> bool:
 def ones_of(held: Held | None) -> frozenset[str]:
     """The copies of an array that are the same in Python."""
     return held.one_with if isinstance(held, Strided) else frozenset()
+
+
+def is_same_number(a: Held, b: Held) -> bool:
+    """Whether known numbers are the same: 0.0 is not -0.0."""
+    return not (isinstance(a, Number) and isinstance(b, Number)) or repr(a.known) == repr(b.known)
 
 
 def plain(held: Held) -> Held:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,15 @@ def packed(items: Sequence[Any], owner: ReadList) -> Any:
     Raises:
         OverflowError: an integer leaves 64 bits, or, beside floats, 53.
     """
-    if not owner.columns:
-        return np.empty((len(items), 1), np.int64)
+    if not items:
+        return np.empty((0, owner.words), np.int64)
+    codes = {CODES.get(kind) for kind in owner.columns if not isinstance(kind, str)}
+    if owner.is_tuples and len(codes) == 1 and None not in codes and owner.words == len(items[0]):
+        made = array(codes.pop() or "", chain.from_iterable(items))
+        return np.frombuffer(made, np.int64).reshape(-1, owner.words)
     columns = zip(*items, strict=True) if owner.is_tuples else (items,)
     words = []
-    for kind, column in zip(owner.columns, columns or [()] * len(owner.columns), strict=True):
+    for kind, column in zip(owner.columns, columns, strict=True):
         if isinstance(kind, str):
             words += _of_several(kind, column)
         else:
@@ -37,7 +42,7 @@ def packed(items: Sequence[Any], owner: ReadList) -> Any:
 
 def _of_one(kind: Any, column: Sequence[Any]) -> Any:
     if kind in CODES:
-        return np.frombuffer(array(CODES[kind], column), np.int64).copy()
+        return np.frombuffer(array(CODES[kind], column), np.int64)
     made = np.array(column, kind.numpy if isinstance(kind, DType) else kind)
     return made.view(f"u{made.itemsize}").astype(np.int64)
 
@@ -66,6 +71,9 @@ def unpacked(words: Any, owner: ReadList) -> list[Any]:
 
 
 def _one(kind: Any, words: Any) -> list[Any]:
+    if kind is int:
+        found: list[Any] = words.tolist()
+        return found
     dtype = kind.numpy if isinstance(kind, DType) else np.dtype(kind)
     made = words.astype(f"u{dtype.itemsize}").view(dtype)
     return list(made) if isinstance(kind, DType) else made.tolist()

@@ -225,6 +225,60 @@ LOOP_LIBM2(atan2) LOOP_LIBM2(copysign) LOOP_LIBM2(fmod) LOOP_LIBM2(pow)
 OW_INLINE bool is_finite(double x) { return x - x == 0; }
 OW_INLINE bool is_infinite(double x) { return x == x && x - x != 0; }
 
+// The length of a vector as Python's math.hypot has it: squares without loss, and a correction at the end.
+extern "C" double libm_fma(double, double, double) __asm__("fma");
+// DIVIDES: of subnormal numbers, as by Python 3.11.
+template <bool DIVIDES, int N> double loop_hypot(const double (&x)[N]) {
+    double most = 0;
+    bool is_nan = false;
+    for (double each : x) {
+        if (is_infinite(each)) return libm_fabs(each);
+        is_nan = is_nan || each != each;
+        most = libm_fabs(each) > most ? libm_fabs(each) : most;
+    }
+    if (is_nan) return nan<double>();
+    if (most == 0 || N == 1) return most;
+    int exponent;
+    __builtin_frexp(most, &exponent);
+    if (exponent < -1023 && DIVIDES) {
+        double sum = 1.0, rest = 0;
+        for (double each : x) {
+            const double part = libm_fabs(each) / most, square = part * part, before = sum;
+            sum = before + square;
+            rest += (before - sum) + square;
+        }
+        return most * libm_sqrt(sum - 1.0 + rest);
+    }
+    if (exponent < -1023) {  // from subnormal numbers to normal ones
+        double larger[N];
+        for (int k = 0; k < N; ++k) larger[k] = x[k] / 2.2250738585072014e-308;
+        return 2.2250738585072014e-308 * loop_hypot<DIVIDES>(larger);
+    }
+    const double scale = __builtin_ldexp(1.0, -exponent);
+    double sum = 1.0, low = 0, rest = 0;
+    const auto add = [&](double a, double b) {
+        const double product = a * b, before = sum;
+        sum = before + product;
+        low += libm_fma(a, b, -product);
+        rest += (before - sum) + product;
+    };
+    for (double each : x) add(each * scale, each * scale);
+    double found = libm_sqrt(sum - 1.0 + (low + rest));
+    add(-found, found);
+    found += (sum - 1.0 + (low + rest)) / (2.0 * found);
+    return found / scale;
+}
+
+// The largest number that divides both.
+OW_INLINE uint64 loop_gcd(int64 x, int64 y) {
+    uint64 a = x < 0 ? 0 - (uint64)x : (uint64)x, b = y < 0 ? 0 - (uint64)y : (uint64)y;
+    while (b) {
+        const uint64 rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
 // base ** exponent of integers; false where it leaves 64 bits.
 OW_INLINE bool loop_power(int64 base, int64 exponent, int64& found) {
     found = 1;

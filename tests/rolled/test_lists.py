@@ -168,6 +168,15 @@ def grows_as_it_goes(held, most):
     return held
 
 
+def from_nothing(x, stack):
+    for i in range(len(x)):
+        stack.append((i, x[i]))
+        while len(stack) > 2:
+            k, v = stack.pop(0)
+            x[k] = v * 2
+    return stack
+
+
 def last_of_each(x, pairs):
     for i in range(len(pairs)):
         low, high = pairs[i]
@@ -231,6 +240,8 @@ PROGRAMS = {
         (cleared, "", (row(8), [])),
         (cleared, "_integers", (words(8, 4), [1, 2, 3])),
         (grows_as_it_goes, "", ([1, 2], 9)),
+        (from_nothing, "", (row(6), [])),
+        (from_nothing, "_given", (row(6), [(2, np.float64(0.5))])),
         (last_of_each, "", (row(9), [(0, 3), (2, 6), (5, 9)])),
         (narrow, "", (row(4, "f4"), list(row(4, "f4", 3)))),
         (of_an_object, "", (Weights(), row(4))),
