@@ -33,12 +33,20 @@ from opweave.compiler.loops.methods import (
 
 
 class Lifted(NamedTuple):
-    """A name for an attribute, and the name of the object that has it."""
+    """A name for an attribute, or an item of a dict, and the name of the object that has it."""
 
     name: str
     owner: str
     attribute: str
     is_stored: bool = False
+    is_item: bool = False
+
+    def put(self, owner: Any, value: Any) -> None:
+        """Let the object have it."""
+        if self.is_item:
+            owner[self.attribute] = value
+        else:
+            object.__setattr__(owner, self.attribute, value)
 
 
 def lifted(loop: ast.stmt, function: FunctionType) -> tuple[Lifted, ...]:
@@ -47,27 +55,50 @@ def lifted(loop: ast.stmt, function: FunctionType) -> tuple[Lifted, ...]:
     attributes = [n for n in parts if isinstance(n, ast.Attribute)]
     if any(isinstance(n.ctx, ast.Del) for n in attributes):
         return ()
+    items = [n for n in parts if isinstance(n, ast.Subscript) and _key(n)]
     stored = {(_owner(n), n.attr) for n in attributes if isinstance(n.ctx, ast.Store)}
+    stored |= {(_owner(n), _key(n)) for n in items if isinstance(n.ctx, ast.Store)}
     bare = {id(n.value) for n in parts if isinstance(n, ast.Attribute)}
     # what is assigned to in the loop, or given to a function, may be another or changed
     elsewhere = {n.id for n in parts if isinstance(n, ast.Name) and id(n) not in bare}
     locals_ = {*function.__code__.co_varnames} - elsewhere
+    keyed = {id(n.value) for n in items}
+    others = {n.id for n in parts if isinstance(n, ast.Name) and id(n) not in keyed}
+    dicts = {*function.__code__.co_varnames} - others
     taken = {*function.__code__.co_varnames, *function.__code__.co_names, *elsewhere}
-    renaming = _Renaming(locals_, taken, {id(n.func) for n in parts if isinstance(n, ast.Call)})
+    methods = {id(n.func) for n in parts if isinstance(n, ast.Call)}
+    renaming = _Renaming(locals_, taken, methods, dicts)
     renaming.visit(loop)
     found = renaming.found.items()
     return tuple(each._replace(is_stored=key in stored) for key, each in found)
 
 
-def _owner(node: ast.Attribute) -> str:
+def _owner(node: ast.Attribute | ast.Subscript) -> str:
     """The name of the object of an attribute; none of what is computed."""
     return node.value.id if isinstance(node.value, ast.Name) else ""
 
 
+def _key(node: ast.Subscript) -> str:
+    """The text of an index that is a name; "" of any other."""
+    key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return key if isinstance(key, str) and key.isidentifier() else ""
+
+
 class _Renaming(ast.NodeTransformer):
-    def __init__(self, owners: set[str], taken: set[str], methods: set[int]):
+    def __init__(self, owners: set[str], taken: set[str], methods: set[int], dicts: set[str]):
         self._owners, self._taken, self._methods = owners, taken, methods
+        self._dicts = dicts
         self.found: dict[tuple[str, str], Lifted] = {}
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        owner, key = _owner(node), _key(node)
+        name = f"{owner}_{key}"
+        taken = self._taken | {each.name for k, each in self.found.items() if k != (owner, key)}
+        if not key or owner not in self._dicts or name in taken:
+            self.generic_visit(node)
+            return node
+        self.found[owner, key] = Lifted(name, owner, key, is_item=True)
+        return ast.copy_location(ast.Name(name, node.ctx), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
@@ -87,10 +118,16 @@ class _Renaming(ast.NodeTransformer):
 def asked(names: Sequence[Lifted], scope: Mapping[str, Any]) -> dict[str, Any] | None:
     """The values of attributes; None where one is no plain attribute of an object."""
     found: dict[str, Any] = {}
-    for name, owner, attribute, is_stored in names:
+    for name, owner, attribute, is_stored, is_item in names:
         value = scope.get(owner)
-        held = _held(value, attribute)
-        if attribute not in held or (is_stored and not _stores_plainly(value)):
+        held: Mapping[str, Any] = {}
+        if is_item:
+            held = value if type(value) is dict else held
+        elif not is_stored or _stores_plainly(value):
+            held = _held(value, attribute)
+            if attribute not in held and not is_stored:
+                held = _of_class(value, attribute)
+        if attribute not in held:
             return None
         found[name] = held[attribute]
     stored = [each for each in names if each.is_stored]
@@ -113,6 +150,17 @@ def _held(owner: Any, attribute: str) -> Mapping[str, Any]:
         return {}
     found: Mapping[str, Any] = vars(owner)
     return found
+
+
+def _of_class(owner: Any, attribute: str) -> Mapping[str, Any]:
+    """A number or an array that the class of an object has."""
+    kind: Any = type(owner)
+    if not has_attributes(owner) or kind.__getattribute__ is not object.__getattribute__:
+        return {}
+    values = (vars(k)[attribute] for k in kind.__mro__ if attribute in vars(k))
+    value = next(values, None)
+    is_plain = type(value) in (bool, int, float, np.ndarray) or isinstance(value, np.generic)
+    return {attribute: value} if is_plain else {}
 
 
 class Uses(NamedTuple):

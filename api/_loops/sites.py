@@ -88,7 +88,7 @@ class Site:
         finally:
             for each, owner in owners:
                 if values[each.name] is not held[each.name]:
-                    object.__setattr__(owner, each.attribute, values[each.name])
+                    each.put(owner, values[each.name])
         if made is None or not self.results:
             return (self.unbound,) * len(self.results)
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))

@@ -37,6 +37,9 @@ class Body:
         self.t += self.dt
         return self.t
 
+    def heavier(self, a):
+        return a * self.weight
+
     def count(self, by=1):
         self.n += by
         return self.n
@@ -79,8 +82,15 @@ class Body:
 
 
 class Heavy(Body):
+    weight = np.float64(7.0)
+
     def force(self, i):
         return self.x[i] * 2 + self.count()
+
+
+def weighs(p, y):
+    for i in range(len(y)):
+        y[i] = p.heavier(y[i]) * p.weight
 
 
 def forces(p, y):
@@ -184,7 +194,7 @@ def run(function, args):
 
 TABLE = (
     forces, steps, in_order, several_types, loops_inside, of_lists, by_others, while_it_counts,
-    goes_wrong, row_of_it, in_one_branch, in_a_place,
+    goes_wrong, row_of_it, in_one_branch, in_a_place, weighs,
 )  # fmt: skip
 
 
