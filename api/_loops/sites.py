@@ -172,7 +172,8 @@ def has_exact_steps(loop: ast.AST) -> bool:
     for node in ast.walk(loop):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            if name not in NAMES:
+            owner = getattr(getattr(node.func, "value", None), "id", "")
+            if name not in NAMES and owner != "math":
                 return False
         if isinstance(node, ast.MatMult | ast.Pow):
             return False

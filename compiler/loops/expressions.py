@@ -182,8 +182,8 @@ class Expressions(Picking):
     def _may_be_remade(self, held: Strided | Picked) -> bool:
         """Whether methods may make an array anew, or let its name have another one."""
         bases = {held.base} if isinstance(held, Strided) else {held.rest.base, held.offsets.base}
-        known = [getattr(self.env.get(name), "base", None) for name in self.stored]
-        return None in known or not bases.isdisjoint(known)
+        known = [self.env.get(name) for name in self.stored]
+        return None in known or any(h.base in bases for h in known if isinstance(h, Strided))
 
     def items(self, node: ast.expr, rank: int) -> list[Item | Array]:
         """An index of Python, of an array of so many axes."""
