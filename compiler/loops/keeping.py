@@ -15,7 +15,7 @@ from opweave.compiler.loops.numbered import NumberNames
 from opweave.opcodes.dtypes import DType
 
 
-class Copy(NamedTuple):
+class SecondName(NamedTuple):
     """A name whose array is another one's in Python; ``is_strict``: nobody may write to either."""
 
     name: str
@@ -43,7 +43,7 @@ class Keeping(NumberNames):
         self.in_lists: dict[str, str] = {}
         self._holders: dict[str, set[str]] = {}
         self.callers: list[dict[str, Held]] = []
-        self.copies: list[Copy] = []
+        self.copies: list[SecondName] = []
         self.ids: dict[str, str] = {}
 
     def keep(self, names: Iterable[str]) -> None:
@@ -108,7 +108,9 @@ class Keeping(NumberNames):
         """
         is_all = held.pointer == held.base and held.strides == dense_strides(held.sizes)
         is_strict = not is_all or bool(self.prefix) or name in {*self.kept, *self.shared}
-        self.copies.append(Copy(self.prefix_of(name) + name, held.base, made.base, is_strict))
+        self.copies.append(
+            SecondName(self.prefix_of(name) + name, held.base, made.base, is_strict)
+        )
         if is_strict:
             return made
         ones = frozenset({held.base, *held.one_with} - {made.base})
