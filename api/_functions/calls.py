@@ -54,6 +54,8 @@ class Calls:
 
     def find(self, call: Call, on_gpu: bool) -> Ready | None:
         """The prepared call for these arguments, if there is one."""
+        if not self._known:
+            return None
         try:
             known = self._known.get(self.key(call, on_gpu))
         except TypeError:

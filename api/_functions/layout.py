@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from opweave.compiler.captures.places import Place
-from opweave.compiler.captures.structure import Structure
+from opweave.compiler.captures.structure import Structure, Tree
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.opcodes.cached import cached_property
-from opweave.runtime.calls.arguments import argument_type, is_scalar
+from opweave.runtime.calls.arguments import argument_kind, argument_type, is_scalar
 
 
 @dataclass(frozen=True)
@@ -123,3 +123,46 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
             name += "'"
         found[name] = None
     return tuple(found)
+
+
+def by_lengths(call: Call) -> Any:
+    """A key of calls with lists of numbers beside arrays and numbers: powers of two of lengths.
+
+    None of any other call, which has its leaves one by one.
+    """
+    trees, same = call.layout.trees, call.layout.same
+    lists = [_is_flat_list(tree) for tree in trees]
+    if same is not None or not any(lists):
+        return None
+    if any(tree is not None and not flat for tree, flat in zip(trees, lists, strict=True)):
+        return None
+    values, static, place = call.values, call.layout.static, 0
+    found: list[Any] = [call.layout.state]
+    for tree in trees:
+        if tree is None:
+            value = values[place]
+            found.append((argument_kind(value, static[place]), *_size(value)))
+            place += 1
+            continue
+        count = len(tree.children)  # type: ignore[union-attr]
+        kinds = frozenset(map(type, values[place : place + count]))
+        if any(static[place : place + count]):
+            return None
+        found.append((list, kinds, count.bit_length()))
+        place += count
+    try:
+        hash(made := tuple(found))
+    except TypeError:
+        return None
+    return made
+
+
+def _is_flat_list(tree: Structure | None) -> bool:
+    return isinstance(tree, Tree) and tree.type is list and not any(tree.children)
+
+
+def _size(value: Any) -> tuple[int, ...]:
+    """How long an array is, and how large an integer, by powers of two."""
+    if is_array(value):
+        return int(value.size).bit_length(), *(n.bit_length() for n in value.shape)
+    return (value.bit_length(),) if type(value) is int and is_scalar(value) else ()

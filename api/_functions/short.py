@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opweave._functions.layout import Call
+from opweave._functions.layout import Call, by_lengths
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave.compiler.captures.bytecode import names_in
 from opweave.compiler.captures.capture import helpers_of
@@ -256,7 +256,8 @@ class LeftToNumPy(dict[Any, tuple[str, Any, bool]]):
 
     def by_size(self, call: Call) -> Any:
         """A key of calls; longer arrays may take another way."""
-        return self._kinds(call), size_class(call)
+        found = by_lengths(call)
+        return found if found is not None else (self._kinds(call), size_class(call))
 
     def found(self, call: Call) -> tuple[str, Any, bool] | None:
         """Why NumPy runs a call, if that is known; see ``ByNumPy``."""

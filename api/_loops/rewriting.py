@@ -30,6 +30,7 @@ from opweave.compiler.captures.source import (
     surely_stored_in,
     told_in,
 )
+from opweave.compiler.loops.listing import read_lists
 
 # What no loop that is compiled has inside.
 NEVER = (
@@ -156,7 +157,12 @@ class SiteRewriter(ast.NodeTransformer):
         kept = {*results} - surely_stored_in(plain)  # which a call may leave as they are
         kept |= shared_in(self.function.__code__)
         names = tuple(sorted(read_in(plain) | kept | {each.name for each in attributes}))
-        site = Site(self.function, plain, results, names, attributes, self.depth > 0)
+        inner = (read_lists(each) for each in self.inner.values() if each is not self.tree)
+        lists = read_lists(plain).union(*inner)
+        site = Site(
+            self.function, plain, results, names, attributes, self.depth > 0,
+            tuple(n for n in names if n in lists),
+        )  # fmt: skip
         self.sites.append(site)
         called = asking_loop(constant_of(len(self.sites) - 1), node, results, after)
         return [*given, *before, *called, *let_go]

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from opweave._loops.attributes import Lifted, asked
+from opweave._loops.attributes import Lifted, ObjectNames, Uses, asked
 from opweave.compiler.captures.kinds import exactly, kinds_of
 from opweave.compiler.lines.values import AgainError
+from opweave.compiler.loops.listing import kinds_of_lists
 from opweave.compiler.loops.lowering import Lowering
 from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
@@ -21,11 +22,13 @@ from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
 MOST_KINDS = 64
 # Python runs a loop of fewer steps as fast as C is asked.
 SHORT = 50
+# Words of so many items of lists are made in the time of a step of Python.
+ITEMS_A_STEP = 4
 # So many calls say how long its rounds are.
 CALLS = 8
 # Functions that give the same whoever runs them.
 NAMES = ("append", "range", "len", "abs", "min", "max", "int", "float", "bool", "zip", "enumerate",
-    "reversed")  # fmt: skip
+    "reversed", "pop", "clear")  # fmt: skip
 Place = tuple[int, int]  # line and column
 
 
@@ -40,6 +43,7 @@ class Site:
         attributes: names among these that stand for attributes.
         is_inner: Python runs the loop around it.
         compiled: how often it ran in C; ``left``: why it did not, where it did not.
+        lists: names that may be lists to which it does more than append.
     """
 
     function: FunctionType
@@ -48,6 +52,7 @@ class Site:
     names: tuple[str, ...] = ()
     attributes: tuple[Lifted, ...] = ()
     is_inner: bool = False
+    lists: tuple[str, ...] = ()
     unbound: object = UNBOUND
     compiled: int = 0
     left: str = ""
@@ -55,20 +60,22 @@ class Site:
     _quick: dict[Any, HostLoop] = field(default_factory=dict)
     _held: list[Any] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.objects = ObjectNames(self.node, self.function, self.attributes, self.lists)
+
     def run(self, names: dict[str, Any]) -> tuple[Any, ...] | None:
         """What the names of its results hold afterwards; None where Python has to run it."""
+        uses = self.objects.uses(names)
         values = {name: names[name] for name in self.names if name in names}
-        held = asked(self.attributes, names)
-        owners = [(a, names.get(a.owner)) for a in self.attributes if a.is_stored]
+        held = asked(uses.lifted, names)
+        owners = [(a, names.get(a.owner)) for a in uses.lifted if a.is_stored]
         names.clear()  # a frame keeps what locals() has found, and arrays of the loop would stay
         if held is None:
             self.left = self.left or "an attribute that is computed, or not there"
             return None
         values |= held
-        key = exactly(values)
-        if len(values) < len(self.names):
-            key = (*key, *values)  # which names are bound
-        found = self._quick.get(key) or self._found(key, values)
+        values |= uses.objects.kinds
+        found = self._serving(values, uses)
         if found is None or not found.holds():
             return None
         self.compiled += 1
@@ -81,37 +88,47 @@ class Site:
         finally:
             for each, owner in owners:
                 if values[each.name] is not held[each.name]:
-                    object.__setattr__(owner, each.attribute, values[each.name])
+                    each.put(owner, values[each.name])
         if made is None or not self.results:
             return (self.unbound,) * len(self.results)
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
         return tuple(left.get(name, self.unbound) for name in self.results)
 
-    def _found(self, exact: Any, values: Mapping[str, Any]) -> HostLoop | None:
+    def _serving(self, values: Mapping[str, Any], uses: Uses) -> HostLoop | None:
+        """The loop for values of these kinds, if there is one."""
+        key = exactly(values)
+        if len(values) < len(self.names) or uses.objects.kinds:
+            key = (*key, *values)  # which names are bound
+        lists = kinds_of_lists(values, uses.lists) if uses.lists else {}
+        key = (*key, *lists.values())
+        return self._quick.get(key) or self._found(key, values, lists, uses)
+
+    def _found(
+        self, exact: Any, values: Mapping[str, Any], lists: Mapping[str, Any], uses: Uses
+    ) -> HostLoop | None:
         """The loop for values that came in no such form before."""
-        key = kinds_of(values)
+        key = (*kinds_of(values), *lists.values())
         if key not in self._known:
             if len(self._known) >= MOST_KINDS:
                 return None
             # ids are keys, but of arrays and lists
             self._held += [v for v in values.values() if type(v) not in (np.ndarray, list)]
-            self._known[key] = self._lowered(values)
+            self._known[key] = self._lowered(values, uses)
         found = self._known[key]
         if found is not None and len(self._quick) < MOST_KINDS:
             self._quick[exact] = found
         return found
 
     @property
-    def stored(self) -> tuple[str, ...]:
-        """The names of attributes that it assigns to."""
-        return tuple(each.name for each in self.attributes if each.is_stored)
-
-    @property
     def is_short(self) -> bool:
         """Whether Python runs it in less time than to ask C takes, to the same bits."""
-        steps = sum(found.steps for found in self._known.values() if found is not None)
-        is_asked = self.is_inner and self.compiled >= CALLS and has_exact_steps(self.node)
-        return is_asked and steps < SHORT * self.compiled
+        if not has_exact_steps(self.node):
+            return False
+        known = [found for found in self._known.values() if found is not None]
+        steps, items = (sum(getattr(f, of) for f in known) for of in ("steps", "items"))
+        if steps < items // ITEMS_A_STEP:  # to make words of its lists takes longer
+            return True
+        return self.is_inner and self.compiled >= CALLS and steps < SHORT * self.compiled
 
     def takes_over(self, before: Any) -> None:
         """Know what a site of the same loop has found out."""
@@ -122,13 +139,16 @@ class Site:
         """What was compiled."""
         return [found.lowered.source for found in self._known.values() if found is not None]
 
-    def _lowered(self, values: Mapping[str, Any]) -> HostLoop | None:
+    def _lowered(self, values: Mapping[str, Any], uses: Uses) -> HostLoop | None:
         known: dict[str, frozenset[str]] = {}
+        stored = tuple(each.name for each in uses.lifted if each.is_stored)
         try:
             while True:
                 lent = dict(values)
                 try:
-                    lowering = Lowering(self.function, lent, known, self.stored)
+                    lowering = Lowering(
+                        self.function, lent, known, stored, uses.lists, uses.objects
+                    )
                     return HostLoop(lowering.lowered(self.node, self.results))
                 except AgainError as error:
                     names = known.get(error.what, frozenset())
@@ -152,7 +172,8 @@ def has_exact_steps(loop: ast.AST) -> bool:
     for node in ast.walk(loop):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            if name not in NAMES:
+            owner = getattr(getattr(node.func, "value", None), "id", "")
+            if name not in NAMES and owner != "math":
                 return False
         if isinstance(node, ast.MatMult | ast.Pow):
             return False

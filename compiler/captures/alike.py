@@ -49,9 +49,14 @@ def _taken(
     items = _items(tree, value)
     if items is None:
         return False
-    for child, item in zip(tree.children, items, strict=True):
-        if not _taken(child, item, types, leaves, seen):
+    if not any(tree.children):  # leaves alone
+        if not types.issuperset(map(type, items)):
             return False
+        leaves += items
+    else:
+        for child, item in zip(tree.children, items, strict=True):
+            if not _taken(child, item, types, leaves, seen):
+                return False
     if has_identity(tree):
         seen[id(value)] = value
     return True

@@ -24,6 +24,8 @@ def _exact(value: Any, values: Mapping[str, Any]) -> Any:
         return value.dtype, value.shape, value.strides, value.flags.num
     if kind in BY_TYPE or isinstance(value, np.generic):
         return kind
+    if kind is list:  # which names have it
+        return list, *(name for name, other in values.items() if other is value)
     return _other(value, values)
 
 

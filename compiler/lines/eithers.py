@@ -149,25 +149,48 @@ class Eithers(Reducing):
     def _of_reals(self, op: type[ast.operator], a: Number, b: Number, said: str) -> Held:
         """Of floats and integers, as doubles."""
         if op not in SIGNS:
-            raise NoLoopError(f"{op.__name__} of a float of Python or of NumPy")
+            return self._by_type(op, a, b, said)
         whole = self._whole_result(op, a, b)
         x, y = (o if o.type in (float, F64) else self.numbers.as_float(o) for o in (a, b))
         if op is ast.Div:
-            self.numbers.fault(
-                f"!({said}) && {y.text} == 0", "LOOP_ZERO_DIVISION", zero(op, float)
-            )
+            self._check_quotient(said, whole, y)
+            whole = ""
         text = self.text.named("double", f"{x.text} {SIGNS[op]} {y.text}")
         if whole:  # of an integer there is one zero
             self.numbers.fault(f"{whole} && fabs({text}) > {EXACT}.0", "LOOP_OVERFLOW")
             text = self.text.named("double", f"{whole} ? {text} + 0.0 : {text}")
         return Number(F64, text, maybe=said, whole=whole)
 
+    def _by_type(self, op: type[ast.operator], a: Number, b: Number, said: str) -> Held:
+        """By NumPy's operator, or by Python's: their bits and their errors are different ones."""
+        if a.whole or b.whole or not all(o.type in (float, int, F64) for o in (a, b)):
+            raise NoLoopError(f"{op.__name__} of a number of several types")
+        result = self.text.variable("double", self.text.fresh("either"))
+        for head, kind in ((f"if ({said})", F64), ("else", float)):
+            with self.text.block(head):
+                x, y = (Number(kind, o.text) if o.maybe else o for o in (a, b))
+                found = self.binary(op, x, y)
+                if not isinstance(found, Number) or found.type is not kind:
+                    raise NoLoopError(f"{op.__name__} of a float of Python or of NumPy")
+                self.text.add(f"{result} = {found.text};")
+        return Number(F64, self.text.named("double", result), maybe=said)
+
+    def _check_quotient(self, said: str, whole: str, divisor: Number) -> None:
+        """Leave the loop where a number of Python is divided by 0; its text is that of its type.
+
+        The quotient of integers that are doubles, too, is the same float.
+        """
+        is_zero = f"!({said}) && {divisor.text} == 0"
+        if whole:
+            self.numbers.fault(f"{is_zero} && {whole}", "LOOP_ZERO_DIVISION", zero(ast.Div, int))
+        self.numbers.fault(is_zero, "LOOP_ZERO_DIVISION", zero(ast.Div, float))
+
     def _whole_result(self, op: type[ast.operator], a: Number, b: Number) -> str:
         """C text: whether the result is an integer of Python's; "" where it is none."""
-        wholes = [whole_of(o) for o in (a, b) if o.whole or o.type is int]
-        if len(wholes) < 2:
+        if not all(o.whole or o.type is int for o in (a, b)):
             return ""
-        if op is ast.Div:
+        wholes = [whole_of(o) for o in (a, b)]
+        if op is ast.Div and not all(is_exact(o) for o in (a, b) if o.type is int):
             raise NoLoopError("a quotient of what may be integers")
         return self.text.named("bool", " && ".join(w for w in wholes if w != "true"))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.text import Text
-from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size
+from opweave.compiler.lines.values import AgainError, Held, Number, NumberType, Several, Size
 from opweave.opcodes.dtypes import DType
 
 
@@ -74,8 +74,10 @@ class Lists:
         Raises:
             NoLoopError: what is appended is no number, or not always of one type.
         """
-        if not isinstance(value, Number) or value.maybe:
+        if not isinstance(value, Number):
             raise NoLoopError("a list of other than arrays, or numbers of one type")
+        if value.maybe:
+            raise AgainError("items", name)
         if not value.is_word:
             raise NoLoopError(f"a list of {value.type_name}")
         found = self._list(name, value.type, value.c_type)
@@ -90,7 +92,7 @@ class Lists:
         """
         numbers = [v for v in values.items if isinstance(v, Number) and v.is_word and not v.maybe]
         if len(numbers) < len(values.items) or len({number.type for number in numbers}) != 1:
-            raise NoLoopError("a list of tuples of other than numbers of one type")
+            raise AgainError("items", name)
         kind, first = list if values.is_list else tuple, numbers[0]
         found = self._list(name, first.type, first.c_type, (Size.of(len(numbers)),), kind)
         room = self._more(found)
@@ -124,5 +126,5 @@ class Lists:
             c_name = self.text.unused(f"{name}_appended")
             found = self.appended[name] = Appended(name, c_name, kind, c_type, sizes, items)
         if (found.type, found.sizes, found.kind) != (kind, sizes, items):
-            raise NoLoopError(f"{name}, a list of several types")
+            raise AgainError("items", name)
         return found

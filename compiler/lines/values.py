@@ -32,7 +32,8 @@ class AgainError(NoLoopError):
         what: a number of one of several types, by the way that led there, with the group of
             these; "perhaps", a number that is read behind the loop and may be unbound; "copies",
             another name for an array that is made anew while it holds it; "sizes", an array whose
-            extents change.
+            extents change; "items", a list that items of several types are appended to;
+            "turns", an array of the call that another name gets, too, as in ``u, v = v, u``.
     """
 
     def __init__(self, what: str, name: str):
@@ -47,6 +48,8 @@ AGAIN = {
     "real": "which is an integer or a float",
     "perhaps": "which is read behind the loop",
     "sizes": "an array whose extents change from round to round",
+    "turns": "an array that another name gets",
+    "items": "a list of several types",
     "copies": "another name for an array that the loop makes anew",
 }
 
@@ -153,6 +156,7 @@ class Strided:
         is_turned: it may lie in another order than row by row.
         is_locked: nobody may write to it.
         is_listed: a list of Python may have the array, since its name holds it.
+        one_with: bases of copies that are the same array in Python.
     """
 
     base: str
@@ -165,6 +169,7 @@ class Strided:
     is_turned: bool = False
     is_locked: bool = False
     is_listed: bool = field(default=False, compare=False)
+    one_with: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def rank(self) -> int:
@@ -217,6 +222,21 @@ class Listed:
 
 
 @dataclass(frozen=True)
+class Items:
+    """A list of Python whose items C reads, see items.py."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ItemPlace:
+    """An item of such a list, by the C text of its place."""
+
+    owner: str
+    at: str
+
+
+@dataclass(frozen=True)
 class Several:
     """A tuple, or a list that is written out."""
 
@@ -242,7 +262,7 @@ class Counted:
 class Zipped:
     """What several iterables give in turns: a number counts from there on."""
 
-    items: tuple[Strided | Counted | Number | Zipped, ...]
+    items: tuple[Strided | Counted | Number | Items | Zipped, ...]
 
 
 @dataclass(frozen=True)
@@ -256,7 +276,9 @@ class Mixed:
     what: str
 
 
-Held = Number | Strided | Elements | Unchanging | Listed | Several | Counted | Zipped | Mixed
+Held = (
+    Number | Strided | Elements | Unchanging | Listed | Items | Several | Counted | Zipped | Mixed
+)
 
 
 def bases_of(held: Held) -> list[str]:
@@ -272,8 +294,3 @@ def same_kind(a: Held, b: Held) -> bool:
         ways = (bool(a.maybe), bool(a.whole)) == (bool(b.maybe), bool(b.whole))
         return (a.type, a.text) == (b.type, b.text) and ways
     return a == b
-
-
-def is_same_number(a: Held, b: Held) -> bool:
-    """Whether known numbers are the same: 0.0 is not -0.0."""
-    return not (isinstance(a, Number) and isinstance(b, Number)) or repr(a.known) == repr(b.known)

@@ -75,22 +75,24 @@ class Appending(Statements):
 
     def check_copies(self, left: set[str], written: set[str]) -> None:
         """Hold that nobody writes to arrays, or gets both, one of which is a copy of the other."""
-        for name, source, copy in self.copies:
-            if {source, copy} & written or copy in self.in_lists:
+        for name, source, copy, is_strict in self.copies:
+            if (is_strict and {source, copy} & written) or copy in self.in_lists:
                 raise NoLoopError(f"{name}, another name for an array that the loop makes")
         bases = {name: getattr(self.env[name], "base", "") for name in left if name in self.env}
-        perhaps = {name: self._perhaps_one(base) for name, base in bases.items() if base}
-        for name, arrays in perhaps.items():
-            elsewhere = {*self.given, *self.in_lists} & (arrays - {bases[name]})
-            if elsewhere or any(arrays & perhaps[n] for n in perhaps if n != name):
+        strictly = {name: self._perhaps_one(base, True) for name, base in bases.items() if base}
+        for name, arrays in strictly.items():
+            perhaps = self._perhaps_one(bases[name])
+            elsewhere = {*self.given, *self.in_lists} & (perhaps - {bases[name]})
+            if elsewhere or any(arrays & strictly[n] for n in strictly if n != name):
                 raise NoLoopError(f"{name}, another name for an array that the loop makes")
 
-    def _perhaps_one(self, base: str) -> set[str]:
+    def _perhaps_one(self, base: str, strictly: bool = False) -> set[str]:
         """The arrays that are one in Python: this one, what it was copied from, and so on."""
         found, count = {base}, 0
         while count < len(found):
             count = len(found)
-            found |= {source for _, source, copy in self.copies if copy in found}
+            copies = (c for c in self.copies if c.is_strict or not strictly)
+            found |= {c.source for c in copies if c.made in found}
         return found
 
     def linked(

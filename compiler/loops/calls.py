@@ -10,40 +10,32 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.captures.exits import plain_body
-from opweave.compiler.captures.source import NoLoopError, stored_in, tree_of
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import as_computed, as_numpys
-from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     Array,
     Computed,
     Elements,
     Held,
+    Items,
     Listed,
     Number,
-    Size,
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.appending import Appending
 from opweave.compiler.loops.functions import FUNCTIONS, IN_PLACE, METHODS, Keywords
-from opweave.compiler.loops.given import locals_of
+from opweave.compiler.loops.inlining import Inlining
 from opweave.compiler.loops.joining import as_array, of_numpy, with_axes
-from opweave.compiler.loops.statements import DEEPEST
+from opweave.compiler.loops.listing import LIST_METHODS
+from opweave.compiler.loops.methods import Owner, method_of
 from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS, cross, searchsorted
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
 
 
-class LoopCalls(Appending):
-    """Lowers calls.
-
-    Attributes:
-        depth: of calls of the user's functions within each other.
-    """
-
-    depth = 0
+class LoopCalls(Inlining):
+    """Lowers calls."""
 
     def called(self, node: ast.Call) -> Held:
         """What a call returns.
@@ -65,6 +57,10 @@ class LoopCalls(Appending):
             if method is not None:
                 return _tried(method, self, owner, *args, **keywords)
             return self._written(written, [owner, *args], keywords)
+        if isinstance(owner, Items):
+            return self._of_list(node, owner)
+        if isinstance(owner, Owner):
+            return self._of_object(node, owner)
         if isinstance(owner, Listed):
             return self.appended(owner, node, *self._arguments(node))
         function = self.value(node.func)
@@ -73,6 +69,26 @@ class LoopCalls(Appending):
             raise NoLoopError("a call of what the loop computes")
         return self._call(function.value, args, keywords)
 
+    def _of_object(self, node: ast.Call, owner: Owner) -> Held:
+        """A call of a method of an object."""
+        name = getattr(node.func, "attr", "")
+        if method_of(owner.value, name) is None:
+            raise NoLoopError(f".{name} of {owner.value.__name__} inside a loop")
+        function = self.noted(owner.value, name)
+        args, keywords = self._arguments(node)
+        return self.inlined(function, [owner, *args], keywords)
+
+    def noted(self, kind: type, name: str) -> Any:
+        """What a class has by a name, noted as asked for."""
+        raise NotImplementedError
+
+    def _of_list(self, node: ast.Call, owner: Items) -> Held:
+        name = getattr(node.func, "attr", "")
+        if name not in LIST_METHODS:
+            raise NoLoopError(f"{name} of a list inside a loop")
+        args, keywords = self._arguments(node)
+        return _tried(LIST_METHODS[name], self, owner, *args, **keywords)
+
     def array_of(self, held: Held) -> Array:
         return as_array(self, held)
 
@@ -80,6 +96,8 @@ class LoopCalls(Appending):
         if any(k.arg in (None, "out") for k in node.keywords):
             return False
         if isinstance(node.func, ast.Attribute) and not self._is_outside(node.func.value):
+            if isinstance(self.env.get(getattr(node.func.value, "id", "")), Owner):
+                return False
             name = node.func.attr
             return name in WRITTEN_METHODS or (name in METHODS and name not in IN_PLACE)
         if not self._is_outside(node.func):
@@ -101,7 +119,8 @@ class LoopCalls(Appending):
         if not isinstance(node, ast.Name):
             return False
         held = self.env.get(node.id)
-        return isinstance(held, Unchanging) or (held is None and node.id not in self.locals)
+        is_module = isinstance(held, Unchanging) and not isinstance(held, Owner)
+        return is_module or (held is None and node.id not in self.locals)
 
     def _arguments(
         self, node: ast.Call, owner: Held | None = None
@@ -129,7 +148,7 @@ class LoopCalls(Appending):
         if (written := WRITTEN.get(id(function))) is not None:
             return self._written(written, args, keywords)
         if isinstance(function, FunctionType):
-            return self._inlined(function, args, keywords)
+            return self.inlined(function, args, keywords)
         name = getattr(function, "__name__", type(function).__name__)
         raise NoLoopError(f"{name} inside a loop")
 
@@ -192,82 +211,7 @@ class LoopCalls(Appending):
         if function is searchsorted:  # NumPy makes an array of the number
             args = [as_numpys(arg) for arg in args]
             keywords = {name: as_numpys(arg) for name, arg in keywords.items()}
-        return self._inlined(function, args, keywords)
-
-    def _inlined(self, function: FunctionType, args: list[Held], keywords: Keywords) -> Held:
-        """A function of the user's own, whose statements become some of the loop's."""
-        tree = tree_of(function)
-        given = parameters(tree, function, args, keywords)
-        if self.depth >= DEEPEST:
-            raise NoLoopError(f"{function.__name__}, which calls itself")
-        saved = self.env, self.prefix, self.around, self.resolve, self.locals
-        line, self.depth = self.text.line, self.depth + 1
-        self.env, self.around = {}, []
-        self.prefix = f"{self.text.fresh(function.__name__)}_"
-        self.resolve, self.locals = self.resolver(function), locals_of(function)
-        changed = stored_in(tree)
-        try:
-            for name, held in given.items():
-                self.env[name] = self._entered(name, held, name in changed)
-            returned = self._returned(plain_body(tree.body))
-        finally:
-            self.env, self.prefix, self.around, self.resolve, self.locals = saved
-            self.depth, self.text.line = self.depth - 1, line
-        return self.of_caller(returned)
-
-    def _entered(self, name: str, held: Held, changes: bool) -> Held:
-        """A parameter: numbers have variables of their own, arrays are those of the caller."""
-        is_known = isinstance(held, Number) and (
-            held.known is not None or held.outside is not None
-        )
-        if isinstance(held, Number) and (changes or not is_known):
-            self.bind(name, held)
-            return self.env[name]
-        if isinstance(held, Elements):
-            return self.apart(held)
-        return held
-
-    def _returned(self, body: Sequence[ast.stmt]) -> Held:
-        """What statements return: at their end, or in every branch of an ``if`` there."""
-        for place, node in enumerate(body):
-            if isinstance(node, ast.Return):
-                return Unchanging(None) if node.value is None else self.value(node.value)
-            if isinstance(node, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(node)):
-                return self._returned_by(node, body[place + 1 :])
-            if any(isinstance(n, ast.Return) for n in ast.walk(node)):
-                raise NoLoopError("return inside a loop")
-            self.statements([node])
-        return Unchanging(None)
-
-    def _returned_by(self, node: ast.If, rest: Sequence[ast.stmt]) -> Held:
-        test = self.truth(node.test)
-        ways = ([*node.body, *rest], [*node.orelse, *rest])
-        if test.known is not None:
-            return self._returned(ways[0 if test.known else 1])
-        before, result, kind = dict(self.env), "", None
-        for head, way in zip((f"if ({test.text})", "else"), ways, strict=True):
-            self.env = dict(before)
-            with self.text.block(head):
-                found = self._returned(way)
-                if not isinstance(found, Number) or found.maybe:
-                    raise NoLoopError("a function that returns other than numbers in branches")
-                if kind is not None and found.type != kind.type:
-                    raise NoLoopError("a function that returns several types")
-                kind = kind or found
-                result = result or self.text.variable(found.c_type, self.text.fresh("returned"))
-                self.text.add(f"{result} = {found.text};")
-        assert kind is not None
-        _, low, high = bounds_of(kind.type)
-        size = Size.of(self.text.named("int64", result)) if kind.type is int else None
-        return Number(kind.type, size.text if size else result, size, low, high)
-
-    def resolver(self, function: FunctionType) -> Callable[[str], Any]:
-        """What finds the global names of a function, and notes which were asked for."""
-        raise NotImplementedError
-
-    def resolve_attribute(self, owner: Any, name: str) -> Any:
-        """An attribute of a module or of a function of NumPy, noted likewise."""
-        raise NotImplementedError
+        return self.inlined(function, args, keywords)
 
 
 def _tried(function: Callable[..., Held], *args: Any, **keywords: Any) -> Held:
@@ -277,22 +221,3 @@ def _tried(function: Callable[..., Held], *args: Any, **keywords: Any) -> Held:
     except TypeError as error:
         raise NoLoopError(str(error)) from None
     return function(*args, **keywords)
-
-
-def parameters(
-    tree: ast.FunctionDef, function: FunctionType, args: Sequence[Held], keywords: Keywords
-) -> dict[str, Held]:
-    """What the parameters of a function are called with."""
-    names = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
-    if tree.args.vararg or tree.args.kwarg or tree.args.kwonlyargs or len(args) > len(names):
-        raise NoLoopError(f"{function.__name__}, whose parameters a loop does not follow")
-    by_place = {*names[: len(args)], *(a.arg for a in tree.args.posonlyargs)}
-    found = dict(zip(names, args, strict=False)) | dict(keywords)
-    defaults = function.__defaults__ or ()
-    for name, value in zip(names[len(names) - len(defaults) :], defaults, strict=True):
-        if name not in found:
-            is_number = type(value) in (bool, int, float)
-            found[name] = literal(value) if is_number else Unchanging(value)
-    if set(found) != set(names) or not by_place.isdisjoint(keywords):
-        raise NoLoopError(f"{function.__name__}, called with other arguments than it has")
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,17 @@ import numpy as np
 from opweave.compiler.captures.kinds import is_row_by_row, is_served
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import bounds_of, dense_strides
+from opweave.compiler.lines.items import kinds_of_items
 from opweave.compiler.lines.products import LIBRARY
-from opweave.compiler.lines.values import LONGEST, Held, Listed, Number, Size, Strided, Unchanging
+from opweave.compiler.lines.values import (
+    LONGEST,
+    Held,
+    Listed,
+    Number,
+    Size,
+    Strided,
+    Unchanging,
+)
 from opweave.compiler.loops.calls import LoopCalls
 from opweave.compiler.loops.given import (
     LARGEST_GIVEN,
@@ -19,9 +29,12 @@ from opweave.compiler.loops.given import (
     Parameter,
     computed_outside,
     constant,
+    is_number,
     number_type,
+    type_of,
 )
 from opweave.compiler.loops.joining import of_numpy
+from opweave.compiler.loops.methods import Owner
 
 
 class Entering(LoopCalls):
@@ -31,21 +44,24 @@ class Entering(LoopCalls):
         call: what names hold at the call that a loop is lowered for.
         parameters: what C gets.
         names: of Python, by the C names of arrays.
+        owners: classes of objects whose methods are called, by their names.
+        read_lists: names that may be lists to which the loop does more than append.
     """
 
     call: LoopCall
     parameters: list[Parameter]
     names: dict[str, str]
+    read_lists: frozenset[str]
+    owners: Mapping[str, type]
 
     def entered_with(self, name: str, value: Any, changes: bool) -> Held:
         """What a name holds before the loop."""
+        if name in self.owners:
+            return Owner(self.owners[name], name)
         if type(value) is np.ndarray:
             return self._array(name, value)
         if type(value) is list:
-            others = [v for n, v in self.call.values.items() if n != name]
-            if changes or any(other is value for other in others):
-                raise NoLoopError(f"{name}, a list that has other names, too")
-            return Listed(name)
+            return self._list(name, value, changes)
         number = number_type(value)
         if number is None:
             return Unchanging(value) if changes else constant(value)
@@ -63,6 +79,30 @@ class Entering(LoopCalls):
             return held
         self.bind(name, held)
         return self.env[name]
+
+    def _list(self, name: str, value: list[Any], changes: bool) -> Held:
+        """A list: one that is read, or one to append to."""
+        others = [v for n, v in self.call.values.items() if n != name]
+        if changes or any(other is value for other in others):
+            raise NoLoopError(f"{name}, a list that has other names, too")
+        if name in self.read_lists:
+            return self._read_list(name, value)
+        if self.is_known("items", name):
+            return self.item_lists.enter(name, [], False)
+        return Listed(name)
+
+    def _read_list(self, name: str, value: list[Any]) -> Held:
+        """A list whose items C reads: a call gives their words, and how many there are."""
+        found = kinds_of_items(value)
+        if found is None or not all(map(is_number, {k for own in found[0] for k in own})):
+            return Listed(name)  # which loops do not read
+        kinds = [frozenset(map(type_of, own)) for own in found[0]]
+        held = self.item_lists.enter(name, kinds, found[1])
+        owner = self.item_lists.all[held.name]
+        at = self._parameter("int64*", f"{name}_at", "pointer", f"{name} items")
+        count = self._parameter("int64", f"{name}_count", "size", f"{name} items")
+        owner.given = f"{at}, {count}"
+        return held
 
     def _parameter(self, c_type: str, wish: str, part: str, name: str, **more: Any) -> str:
         text = self.text.unused(wish)

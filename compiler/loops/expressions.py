@@ -13,6 +13,7 @@ from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.facts import SizeFacts
 from opweave.compiler.lines.indexing import ALL, Indexing, Item, Slice
+from opweave.compiler.lines.items import ItemLists
 from opweave.compiler.lines.lists import Lists
 from opweave.compiler.lines.numbers import Numbers, literal
 from opweave.compiler.lines.picking import Picked, Picking
@@ -23,6 +24,8 @@ from opweave.compiler.lines.values import (
     Computed,
     Elements,
     Held,
+    ItemPlace,
+    Items,
     Number,
     Size,
     Strided,
@@ -54,11 +57,21 @@ class Expressions(Picking):
         self.env: dict[str, Held] = {}
         self.locals: frozenset[str] = frozenset()  # names that are no global ones
         self.prefix = ""  # of variables: those of a function that is called have one
+        self.shared: frozenset[str] = frozenset()  # names of attributes, in all functions
+        self.stored: frozenset[str] = frozenset()  # those of them that are assigned to
         self.facts = SizeFacts()
-        self.lists = Lists(text)
+        self.lists, self.item_lists = Lists(text), ItemLists(self.numbers)
         self.served = Served(extents, self.facts)
         self.indexing = Indexing(text, self.numbers, self.facts, self.served.is_least)
         self.resolve = resolve
+
+    def prefix_of(self, name: str) -> str:
+        """What its variables begin with: attributes are names of the loop in all functions."""
+        return "" if name.split(" ")[0] in self.shared else self.prefix
+
+    def perhaps(self, name: str) -> Held:
+        """What a name holds that may be unbound."""
+        raise NotImplementedError
 
     def are_apart(self, a: Strided, b: Strided) -> bool:
         return self.indexing.are_apart(a, b)
@@ -97,6 +110,8 @@ class Expressions(Picking):
             if not isinstance(found.value, str | FunctionType | ModuleType | type | None):
                 raise NoLoopError("the truth of what may change")
             return literal(bool(found.value))
+        if isinstance(found, Items):
+            return self.item_lists.has_any(found)
         if not isinstance(found, Number):
             raise NoLoopError("the truth of an array")
         return self.truth_of(found)
@@ -116,16 +131,25 @@ class Expressions(Picking):
             return self.decided(ast.BoolOp(node.op, rest), truth)
         name = self.text.variable("bool", self.text.fresh("truth"))
         self.text.add(f"{name} = {found.text};")
+        ends = [dict(self.env)]
         with ExitStack() as blocks:
             for part in rest:
                 blocks.enter_context(self.text.block(f"if ({'!' * decides}{name})"))
                 self.text.add(f"{name} = {truth(part).text};")
+                ends.append(dict(self.env))
+        self.env = self.met(ends)
         return Number(bool, name, low=0, high=1)
 
-    def loaded(self, view: Strided | Picked) -> Held:
+    def met(self, ends: Sequence[dict[str, Held]]) -> dict[str, Held]:
+        """What names hold behind several ways of an expression: methods assign attributes."""
+        raise NotImplementedError
+
+    def loaded(self, view: Strided | Picked | ItemPlace) -> Held:
         """What an index gives: an element is a number."""
         if isinstance(view, Picked):
             return self.picked(view)
+        if isinstance(view, ItemPlace):
+            return self.item_lists.item(view)
         if view.rank:
             return view
         text = self.text.named(view.dtype.register, f"load({view.pointer})")
@@ -136,10 +160,30 @@ class Expressions(Picking):
         found: list[Held] = []
         for place, node in enumerate(nodes):
             held = self.value(node)
-            if isinstance(held, Elements) and any(map(self.has_effects, nodes[place + 1 :])):
-                held = self.apart(held)
+            if not isinstance(held, Unchanging) and any(map(self.has_effects, nodes[place + 1 :])):
+                held = self.kept_beside(held, *nodes[place + 1 :])
             found.append(held)
         return found
+
+    def kept_beside(self, held: Any, *nodes: ast.expr) -> Any:
+        """What something is, if expressions that are computed next may change it.
+
+        Raises:
+            NoLoopError: it is an array, which a method may make anew.
+        """
+        if not any(map(self.has_effects, nodes)):
+            return held
+        if isinstance(held, Number | Elements):
+            return self.pinned(held)
+        if isinstance(held, Strided | Picked) and self._may_be_remade(held):
+            raise NoLoopError("an array beside a call of a method")
+        return held
+
+    def _may_be_remade(self, held: Strided | Picked) -> bool:
+        """Whether methods may make an array anew, or let its name have another one."""
+        bases = {held.base} if isinstance(held, Strided) else {held.rest.base, held.offsets.base}
+        known = [self.env.get(name) for name in self.stored]
+        return None in known or any(h.base in bases for h in known if isinstance(h, Strided))
 
     def items(self, node: ast.expr, rank: int) -> list[Item | Array]:
         """An index of Python, of an array of so many axes."""

@@ -19,6 +19,7 @@ from opweave.compiler.lines.values import (
     Counted,
     Elements,
     Held,
+    Items,
     Number,
     Several,
     Size,
@@ -27,6 +28,7 @@ from opweave.compiler.lines.values import (
     Zipped,
 )
 from opweave.compiler.loops.joining import JOINING, JOINING_METHODS
+from opweave.compiler.loops.listing import extreme_of, total
 from opweave.compiler.loops.making import MAKING, MAKING_METHODS, sort
 from opweave.compiler.loops.mathematics import MATHEMATICS
 from opweave.compiler.loops.nodes import ATTRIBUTES, extent
@@ -70,9 +72,9 @@ def _reversed(self: Statements, over: Held) -> Held:
 
 
 def _zip(self: Statements, *args: Held, strict: Held = literal(False)) -> Held:
-    items = tuple(a for a in args if isinstance(a, Strided | Counted | Zipped))
+    items = tuple(a for a in args if isinstance(a, Strided | Counted | Items | Zipped))
     if len(items) != len(args) or not items:
-        raise NoLoopError("zip of other than arrays and ranges")
+        raise NoLoopError("zip of other than arrays, lists and ranges")
     are_arrays = all(isinstance(item, Strided) for item in items)
     is_one = are_arrays and len(set(lengths(Zipped(items)))) == 1
     if getattr(strict, "known", None) is not False and not is_one:
@@ -81,8 +83,8 @@ def _zip(self: Statements, *args: Held, strict: Held = literal(False)) -> Held:
 
 
 def _enumerate(self: Statements, items: Held, start: Held = literal(0)) -> Held:
-    if not isinstance(items, Strided | Counted | Zipped):
-        raise NoLoopError("enumerate of other than arrays and ranges")
+    if not isinstance(items, Strided | Counted | Items | Zipped):
+        raise NoLoopError("enumerate of other than arrays, lists and ranges")
     if not isinstance(start, Number) or start.type is not int:
         raise NoLoopError("enumerate from what is no integer")
     return Zipped((start, items))
@@ -91,6 +93,8 @@ def _enumerate(self: Statements, items: Held, start: Held = literal(0)) -> Held:
 def _len(self: Statements, array: Held) -> Held:
     if isinstance(array, Several):
         return literal(len(array.items))
+    if isinstance(array, Items):
+        return self.item_lists.count(array)
     if not isinstance(array, Strided | Elements) or not array.rank:
         raise NoLoopError("len of what is no array")
     return extent(array.sizes[0])
@@ -99,6 +103,8 @@ def _len(self: Statements, array: Held) -> Held:
 def _extreme(sign: str) -> Callable[..., Held]:
     def choose(self: Statements, *args: Held) -> Held:
         """Python's ``max`` and ``min``: the first one of equals, and of those with NaN."""
+        if len(args) == 1 and isinstance(args[0], Items):
+            return extreme_of(self, sign, args[0])
         numbers = [a for a in args if isinstance(a, Number)]
         if len(numbers) != len(args) or len(args) < 2:
             raise NoLoopError("max, min of arrays")
@@ -257,6 +263,7 @@ _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.float, _float),
     (builtins.int, _int),
     (builtins.bool, _bool),
+    (builtins.sum, total),
     (np.flip, _flip),
     (np.where, _where),
     (np.dot, _dot),

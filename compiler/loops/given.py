@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import BuiltinMethodType, FunctionType
 from typing import Any, NamedTuple
@@ -12,19 +12,16 @@ import numpy as np
 
 from opweave.compiler.captures.kinds import BY_TYPE, is_constant
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.items import ReadList
+from opweave.compiler.lines.left import Result
 from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size, Unchanging
 from opweave.compiler.loops.joining import of_numpy
-from opweave.opcodes.dtypes import ALL
 
 # Python's integers that a call gives may be so large.
 LARGEST_GIVEN = 1 << 40
-# Types of numbers that may be left to a name.
-NUMBERS: tuple[NumberType, ...] = (bool, int, float, *ALL)
 FUNCTION = "loop"
-# Words that say what went wrong.
-FAULT_WORDS = 4
 # Attributes of a function of the user's that say what it does.
 OWN = ("__code__", "__defaults__")
 
@@ -110,25 +107,6 @@ def checked(asked: Sequence[OutsideName]) -> Callable[[], bool]:
     return made
 
 
-class Result(NamedTuple):
-    """What a name holds behind the loop: so many words.
-
-    Attributes:
-        type: of a number, or of an array's elements.
-        words: one of a number; two of one of Python or of NumPy, the second says which, and a
-            third whether it is Python's integer; of an array the address of memory that is the
-            caller's now, and its extents.
-        rank: of an array, else -1.
-        perhaps: the last word says whether the name is bound.
-    """
-
-    name: str
-    type: NumberType
-    words: tuple[str, ...]
-    rank: int = -1
-    perhaps: bool = False
-
-
 @dataclass(frozen=True)
 class LoweredLoop:
     """A loop in C.
@@ -141,6 +119,10 @@ class LoweredLoop:
         lists: what it appends to; their words stand behind those of the results.
         linked: names by the lists whose last item is what they hold.
         kept: names whose values are handed over however it ends; their words stand behind lists.
+        items: lists that it reads or makes; their words stand behind those.
+        new_lists: names that hold a list that it has made, and which.
+        unbound: names that may be unbound where they are read, by their numbers.
+        turns: names that hold the array of one of several names; its place says of which.
     """
 
     source: str
@@ -150,6 +132,10 @@ class LoweredLoop:
     lists: tuple[Appended, ...] = ()
     linked: Mapping[str, str] = field(default_factory=dict)
     kept: tuple[KeptName, ...] = ()
+    items: tuple[ReadList, ...] = ()
+    new_lists: Mapping[str, ReadList] = field(default_factory=dict)
+    unbound: tuple[str, ...] = ()
+    turns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -172,39 +158,6 @@ class LoopCall:
             name = f"n{len(self.extents)}"
             self.extents[name] = extent
         return Size.of(name)
-
-
-def words_of(results: Sequence[Result]) -> int:
-    """How many words results or an error take."""
-    return max(FAULT_WORDS, sum(len(result.words) for result in results))
-
-
-def places_of(
-    results: Sequence[Result], lists: Iterable[Appended]
-) -> Iterator[tuple[Appended, int]]:
-    """Where the words of each list begin."""
-    place = words_of(results)
-    for each in lists:
-        yield each, place
-        place += each.words
-
-
-def places_of_kept(
-    results: Sequence[Result], lists: Iterable[Appended], kept: Iterable[KeptName]
-) -> Iterator[tuple[KeptName, int]]:
-    """Where the words of each name begin that is kept."""
-    place = words_of(results) + sum(each.words for each in lists)
-    for each in kept:
-        yield each, place
-        place += each.words
-
-
-def place_of_steps(
-    results: Sequence[Result], lists: Iterable[Appended], kept: Iterable[KeptName]
-) -> int:
-    """The last word, which says how many steps there were: ``LOOP_TICK`` counts them."""
-    behind = [each.words for each in lists] + [each.words for each in kept]
-    return words_of(results) + sum(behind)
 
 
 def locals_of(function: FunctionType) -> frozenset[str]:
@@ -257,6 +210,19 @@ def number_type(value: Any) -> NumberType | None:
             raise NoLoopError(f"a number of {found}")
         return found
     return None
+
+
+def is_number(kind: type) -> bool:
+    """Whether a word holds numbers of a type."""
+    if kind in (bool, int, float):
+        return True
+    is_numpys = issubclass(kind, np.generic) and np.dtype(kind).kind in "biuf"
+    return is_numpys and Number(of_numpy(np.dtype(kind)), "").is_word
+
+
+def type_of(kind: type) -> NumberType:
+    """The type of numbers of Python or NumPy."""
+    return kind if kind in (bool, int, float) else of_numpy(np.dtype(kind))
 
 
 def computed_outside(code: Any, values: Mapping[str, Any]) -> Any:

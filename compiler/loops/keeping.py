@@ -1,16 +1,27 @@
-"""Names whose last values a loop hands over however it ends: attributes of objects."""
+"""Names whose last values a loop hands over however it ends; names that hold one array."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.eithers import OF_NUMPYS
 from opweave.compiler.lines.lists import KeptName
 from opweave.compiler.lines.values import AgainError, Held, Number, Strided
 from opweave.compiler.loops.numbered import NumberNames
 from opweave.opcodes.dtypes import DType
+
+
+class SecondName(NamedTuple):
+    """A name whose array is another one's in Python; ``is_strict``: nobody may write to either."""
+
+    name: str
+    source: str
+    made: str
+    is_strict: bool
 
 
 class Keeping(NumberNames):
@@ -20,6 +31,9 @@ class Keeping(NumberNames):
         kept: these names.
         held_by: the rooms of arrays that names hold.
         in_lists: lists of Python that have such an array.
+        callers: what names hold of the functions that call the one that is lowered.
+        copies: names that hold a copy of another one's array.
+        ids: of arrays, the numbers by which C knows which of them are one in Python.
     """
 
     def __init__(self, *args: Any):
@@ -28,6 +42,9 @@ class Keeping(NumberNames):
         self.held_by: dict[str, str] = {}
         self.in_lists: dict[str, str] = {}
         self._holders: dict[str, set[str]] = {}
+        self.callers: list[dict[str, Held]] = []
+        self.copies: list[SecondName] = []
+        self.ids: dict[str, str] = {}
 
     def keep(self, names: Iterable[str]) -> None:
         """Hand over what is assigned to some names from now on."""
@@ -47,7 +64,7 @@ class Keeping(NumberNames):
 
     def check_kept(self, name: str, held: Held) -> None:
         """Hold that such a name gets a number, or an array that has no other name."""
-        if name not in self.kept or self.prefix or not isinstance(held, Strided):
+        if name not in self.kept or self.prefix_of(name) or not isinstance(held, Strided):
             return
         if held.base in self.temporary:
             return
@@ -58,7 +75,7 @@ class Keeping(NumberNames):
 
     def note_kept(self, name: str, bound: Held) -> None:
         """Write down what a name holds now, if it is such a one."""
-        kept = self.kept.get(name) if not self.prefix else None
+        kept = self.kept.get(name) if not self.prefix_of(name) else None
         if kept is None:
             return
         if isinstance(bound, Number):
@@ -83,3 +100,45 @@ class Keeping(NumberNames):
                 bits = f"({number.whole} ? (int64){number.text} : {bits})"
             kind = f"{number.maybe} ? {kind} : {pythons}"
         self.text.add(f"{kept.c_name}.number({kind}, {bits});")
+
+    def one_of_two(self, name: str, held: Strided, made: Strided) -> Strided:
+        """A copy that is the same array as another one in Python, while neither is made anew.
+
+        Nobody may write to either as long as both have names.
+        """
+        is_all = held.pointer == held.base and held.strides == dense_strides(held.sizes)
+        is_strict = not is_all or bool(self.prefix) or name in {*self.kept, *self.shared}
+        self.copies.append(
+            SecondName(self.prefix_of(name) + name, held.base, made.base, is_strict)
+        )
+        if is_strict:
+            return made
+        ones = frozenset({held.base, *held.one_with} - {made.base})
+        for other, h in self.env.items():
+            if isinstance(h, Strided) and h.base in ones:
+                self.env[other] = replace(h, one_with=h.one_with | {made.base})
+        if held.base in self.ids:
+            self.text.add(f"{self.ids[made.base]} = {self.ids[held.base]};")
+        return replace(made, one_with=ones)
+
+    def check_alone(self, base: str) -> None:
+        """Hold that an array that is written to is no other's, too, which C has a copy of.
+
+        Raises:
+            NoLoopError: it may be.
+        """
+        names = [h for env in (*self.callers, self.env) for h in env.values()]
+        held = [h for h in names if isinstance(h, Strided)]
+        ones = frozenset[str]().union(*(h.one_with for h in held if h.base == base))
+        if ones & {h.base for h in held}:
+            raise NoLoopError("an array with two names, to which the loop writes")
+
+    def note_new(self, name: str, kind: str, holder: str) -> None:
+        """Note that a name's array is no longer the same as others; C numbers such arrays."""
+        for other, h in self.env.items():
+            if isinstance(h, Strided) and holder in h.one_with:
+                self.env[other] = replace(h, one_with=h.one_with - {holder})
+        if self.known.get("copies"):
+            count = self.text.variable("int64", "arrays_made")
+            self.ids[holder] = self.variable(name, kind + "_id", "int64")
+            self.text.add(f"{self.ids[holder]} = ++{count};")

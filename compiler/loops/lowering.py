@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
@@ -15,9 +16,18 @@ from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
 from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.eithers import group_of
+from opweave.compiler.lines.items import ReadList
+from opweave.compiler.lines.left import (
+    Result,
+    place_of_steps,
+    places_of,
+    places_of_items,
+    places_of_kept,
+)
 from opweave.compiler.lines.values import (
     AgainError,
     Held,
+    Items,
     Mixed,
     Number,
     Strided,
@@ -25,19 +35,16 @@ from opweave.compiler.lines.values import (
 from opweave.compiler.loops.entering import Entering
 from opweave.compiler.loops.given import (
     FUNCTION,
-    NUMBERS,
     OWN,
     LoopCall,
     LoweredLoop,
     OutsideNames,
     Parameter,
-    Result,
     found_in,
     locals_of,
-    place_of_steps,
-    places_of,
-    places_of_kept,
 )
+from opweave.compiler.loops.methods import NO_OBJECTS, Objects
+from opweave.compiler.loops.numbered import NUMBERS
 
 
 class Lowering(Entering):
@@ -49,15 +56,27 @@ class Lowering(Entering):
         values: Mapping[str, Any],
         known: Mapping[str, frozenset[str]] = MappingProxyType({}),
         kept: Sequence[str] = (),
+        lists: Sequence[str] = (),
+        objects: Objects = NO_OBJECTS,
     ):
         """``known``: names of which an earlier lowering has found out, see ``AgainError``.
 
         ``kept``: names whose last values are handed over, whatever the end of the loop is.
+        ``lists``: names that may be lists to which it does more than append.
+        ``objects``: names of objects whose methods are called, and of their attributes.
         """
         self.asked = OutsideNames()
         self.call, self.changed = LoopCall(values), set[str]()
         super().__init__(self.resolver(function), self.outside, self.call.extents)
         self.known, self.locals = known, locals_of(function) | set(kept)
+        self.item_lists.known = known
+        self.new_lists: dict[str, ReadList] = {}
+        self.one_base: dict[str, str] = {}  # of arrays that names get in turns
+        self.turns: dict[str, tuple[str, ...]] = {}
+        self.turned: dict[str, tuple[str, ...]] = {}
+        self.read_lists = frozenset(lists)
+        self.owners, self.attributes = objects.kinds, objects.names
+        self.shared, self.stored = objects.shared, objects.stored
         self.parameters: list[Parameter] = []
         self.kept_names = tuple(kept)
         self.first: dict[str, Held] = {}
@@ -73,12 +92,13 @@ class Lowering(Entering):
         Raises:
             NoLoopError: it has what loops do not compile.
         """
-        self.changed = stored_in(node)
+        self.changed = stored_in(node) | self.stored
         for name, value in self.call.values.items():
             self.first[name] = self.env[name] = self.entered_with(
                 name, value, name in self.changed
             )
         self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
+        self._take_turns()
         self.is_entered = True
         self.keep(self.kept_names)
         self.statements([node])
@@ -92,10 +112,31 @@ class Lowering(Entering):
             tuple(self.lists.appended.values()),
             linked,
             tuple(self.kept.values()),
+            tuple(self.item_lists.all.values()),
+            self.new_lists,
+            tuple(self.unbound),
+            self.turned,
         )
+
+    def _take_turns(self) -> None:
+        """Names for arrays of the call that get each other's: to C they are parts of one."""
+        found: dict[Any, list[str]] = {}
+        for name, held in self.first.items():
+            is_whole = isinstance(held, Strided) and held.is_whole and not held.is_turned
+            if is_whole and self.is_known("turns", name):
+                assert isinstance(held, Strided)
+                found.setdefault((held.dtype, held.sizes, held.strides), []).append(name)
+        for names in found.values():
+            bases = [self.first[name].base for name in names]  # type: ignore[union-attr]
+            for name, base in zip(names, bases, strict=True):
+                self.one_base[base], self.turns[name] = bases[0], tuple(names)
+                whole = self.first[name]
+                assert isinstance(whole, Strided)
+                self.env[name] = self.view_of(name, replace(whole, base=bases[0], where=None))
 
     def _rendered(self, node: ast.For | ast.While, results: Sequence[Result]) -> str:
         appended, kept = self.lists.appended.values(), self.kept.values()
+        items = tuple(self.item_lists.all.values())
         lists = places_of(results, appended)
         return rendered(
             "host/loop.cu.j2",
@@ -110,7 +151,11 @@ class Lowering(Entering):
             results=[word for result in results for word in result.words],
             lists=[(a.c_type, a.c_name, at, [s.text for s in a.sizes]) for a, at in lists],
             kept=[(k.c_name, at) for k, at in places_of_kept(results, appended, kept)],
-            steps=place_of_steps(results, appended, kept),
+            items=[
+                (x.c_name, x.words, at, x.given)
+                for x, at in places_of_items(results, appended, kept, items)
+            ],
+            steps=place_of_steps(results, appended, kept, items),
         )
 
     def _variables(self, results: Sequence[Result]) -> list[tuple[str, str]]:
@@ -123,7 +168,7 @@ class Lowering(Entering):
         """What must not hold of a call, or else C leaves it at once."""
         found = list(self.served.guards)
         found += [f"!{p.c_name}" for p in self.parameters if p.part == "library"]
-        written = [base for base in self.names if base in self.writes]
+        written = [b for b in self.names if self.one_base.get(b, b) in self.writes]
         for base in written:
             if not self.call.values[self.names[base]].flags.writeable:
                 raise NoLoopError(f"{self.names[base]}, which is read-only")
@@ -147,15 +192,36 @@ class Lowering(Entering):
                 found.append(self._number_left(name, held))
             elif isinstance(held, Strided) and held.base in self.held_by:
                 found.append(self._array_left(name, held))
+            elif self._is_turn(name, held):
+                assert isinstance(held, Strided)
+                found.append(self._turn_left(name, held))
+            elif isinstance(held, Items) and held != self.first.get(name):
+                self.new_lists[name] = self.item_lists.all[held.name]
+                found.append(Result(name, int, ("0",)))
             elif held is None:
                 found.append(self._perhaps_left(name))
             elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
-        self.check_copies({result.name for result in found} | self.kept_arrays(), self.writes)
+        left = {result.name for result in found} - {*self.turned}
+        self.check_copies(left | self.kept_arrays(), self.writes)
         rooms = [result.words[0] for result in found if result.rank >= 0]
         if len(set(rooms)) < len(rooms):
             raise NoLoopError("two names for one array that the loop makes")
         return found
+
+    def _is_turn(self, name: str, held: Held | None) -> bool:
+        is_given = isinstance(held, Strided) and held.base in self.one_base.values()
+        return is_given and name in self.turns
+
+    def _turn_left(self, name: str, array: Strided) -> Result:
+        """One of the arrays that names get in turns: the call knows it by its place."""
+        whole = self.first[name]
+        assert isinstance(whole, Strided)
+        is_one = array.base == self.one_base[whole.base] and array.pointer != array.base
+        if not is_one or (array.sizes, array.strides) != (whole.sizes, whole.strides):
+            raise NoLoopError(f"{name}, which is read behind the loop")
+        self.turned[name] = self.turns[name]
+        return Result(name, int, (f"(int64){array.pointer}",))
 
     def _number_left(self, name: str, number: Number) -> Result:
         if not number.is_word:
@@ -187,9 +253,12 @@ class Lowering(Entering):
         if array.pointer != array.base or array.strides != dense_strides(array.sizes):
             raise NoLoopError(f"{name}, a part of an array that the loop makes")
         taken = f"{self.held_by[array.base]}.taken()"
-        return Result(name, array.dtype, (taken, *(s.text for s in array.sizes)), array.rank)
+        number = self.ids.get(array.base, "")
+        words = (taken, *(s.text for s in array.sizes), *([number] if number else []))
+        return Result(name, array.dtype, words, array.rank, has_id=bool(number))
 
     def written(self, target: Strided) -> None:
+        self.check_alone(target.base)
         self.writes.add(target.base)
 
     def resolver(self, function: FunctionType) -> Callable[[str], Any]:
@@ -206,6 +275,23 @@ class Lowering(Entering):
             return self.first[name]
 
         return resolve
+
+    def may_be_number(self, name: str) -> bool:
+        return name not in self.call.values or isinstance(self.first[name], Number)
+
+    def next_turn(self, name: str) -> str | None:
+        whole = self.first.get(name)
+        if self.prefix or not isinstance(whole, Strided):
+            return None
+        for other in (name, *sorted(self.changed)):
+            held = self.first.get(other)
+            is_alike = isinstance(held, Strided) and held.sizes == whole.sizes
+            if is_alike and not self.is_known("turns", other):
+                return other
+        return None
+
+    def noted(self, kind: type, name: str) -> Any:
+        return self.asked.value(kind, name)
 
     def resolve_attribute(self, owner: Any, name: str) -> Any:
         if not isinstance(owner, ModuleType | np.ufunc):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.clibrary import ONE, TWO
 from opweave.compiler.lines.numbers import Numbers, literal
-from opweave.compiler.lines.values import Held, Number
+from opweave.compiler.lines.values import MOST, Held, Number, Size
 from opweave.compiler.loops.expressions import Expressions
 from opweave.opcodes.dtypes import F32, F64, DType
 
@@ -79,7 +80,38 @@ def _scaled(function: Any) -> Callable[..., Held]:
     return find
 
 
-MATHEMATICS: tuple[tuple[Any, Callable[..., Held]], ...] = tuple(
+def _log(self: Expressions, x: Held, base: Held | None = None) -> Held:
+    """``math.log``, of two numbers the quotient of both."""
+    found = self.numbers.of_library(math.log, "log", _real(self.numbers, x, "log"))
+    if base is None:
+        return found
+    divisor = self.numbers.of_library(math.log, "log", _real(self.numbers, base, "log"))
+    return self.numbers.binary(ast.Div, found, divisor)
+
+
+def _hypot(self: Expressions, *x: Held) -> Held:
+    if not x:
+        raise NoLoopError("hypot of nothing")
+    numbers = [_real(self.numbers, each, "hypot").text for each in x]
+    values = self.text.fresh("lengths")
+    self.text.add(f"const double {values}[] = {{{', '.join(numbers)}}};")
+    divides = f"{sys.version_info < (3, 12)}".lower()
+    return Number(float, self.text.named("double", f"loop_hypot<{divides}>({values})"))
+
+
+def _gcd(self: Expressions, x: Held, y: Held) -> Held:
+    numbers = [n for n in (x, y) if isinstance(n, Number) and n.is_integer and not n.maybe]
+    if len(numbers) < 2 or any(n.high > MOST for n in numbers):
+        raise NoLoopError("gcd of other than two integers")
+    a, b = (f"(int64){n.text}" for n in numbers)
+    found = self.text.named("uint64", f"loop_gcd({a}, {b})")
+    self.numbers.fault(f"{found} > {MOST}u", "LOOP_OVERFLOW")
+    name = self.text.named("int64", f"(int64){found}")
+    return Number(int, name, Size.of(name), 0, MOST)
+
+
+OTHERS: dict[Any, Callable[..., Held]] = {math.log: _log, math.hypot: _hypot, math.gcd: _gcd}
+_BY_NAME = tuple(
     (function, make(function))
     for functions, make in (
         ((*ONE, *TWO), _of_library),
@@ -88,4 +120,6 @@ MATHEMATICS: tuple[tuple[Any, Callable[..., Held]], ...] = tuple(
         (FACTORS, _scaled),
     )
     for function in functions
+    if function not in OTHERS
 )
+MATHEMATICS: tuple[tuple[Any, Callable[..., Held]], ...] = (*_BY_NAME, *OTHERS.items())

@@ -23,6 +23,8 @@ from opweave.compiler.lines.values import (
     Array,
     Elements,
     Held,
+    ItemPlace,
+    Items,
     Number,
     Several,
     Size,
@@ -41,13 +43,11 @@ class LoopNames(Keeping):
 
     Attributes:
         given: names of C that have a value when the loop begins.
-        copies: names that hold a copy of another one's array, with both arrays.
     """
 
     def __init__(self, *args: Any):
         super().__init__(*args)
         self.given: set[str] = set()
-        self.copies: list[tuple[str, str, str]] = []
 
     def is_fixed(self, size: Size) -> bool:
         """True for a sum of what the call gives."""
@@ -60,31 +60,31 @@ class LoopNames(Keeping):
         if isinstance(held, Strided) and held.base in self.temporary:
             owners = (getattr(other, "base", None) for other in self.env.values())
             held = held if held.base in owners else self.copied(held)
-        if (
-            isinstance(held, Strided)
-            and self.is_known("copies", name)
-            and (held.base in self.held_by or held.base in self.given)
-        ):
-            made = self._array_in(name, self.copied(held))
-            self.copies.append((self.prefix + name, held.base, made.base))
-            self.env[name] = made
-        elif isinstance(held, Number):
-            self.env[name] = self.number_in(name, held)
-        elif isinstance(held, Strided):
-            self.env[name] = self._view_in(name, held)
-        elif isinstance(held, Elements):
-            self.env[name] = self._array_in(name, held)
-        elif isinstance(held, Unchanging) and not self.is_known("perhaps", name):
-            self.env[name] = held
-        else:
-            raise NoLoopError("a name for a tuple")
+        bound = self._bound(name, held)
         if is_locked:
-            bound = self.env[name]
             assert isinstance(bound, Strided)
-            self.env[name] = replace(bound, is_locked=True)
-        self.note_kept(name, self.env[name])
+            bound = replace(bound, is_locked=True)
+        self.env[name] = bound
+        self.note_kept(name, bound)
 
-    def _view_in(self, name: str, view: Strided) -> Strided:
+    def _bound(self, name: str, held: Held) -> Held:
+        """What a name holds then."""
+        if isinstance(held, Strided):
+            is_owned = held.base in self.held_by or held.base in self.given
+            if not is_owned or not self.is_known("copies", name):
+                return self.view_of(name, held)
+            return self.one_of_two(name, held, self._array_in(name, self.copied(held)))
+        if isinstance(held, Number):
+            return self.number_in(name, held)
+        if isinstance(held, Elements):
+            return self._array_in(name, held)
+        if isinstance(held, Unchanging) and not self.is_known("perhaps", name):
+            return held
+        if isinstance(held, Several) and held.is_list and not self.is_known("perhaps", name):
+            return self.item_lists.new(name, self.prefix, held.items)
+        raise NoLoopError("a name for a tuple, or another one for a list")
+
+    def view_of(self, name: str, view: Strided) -> Strided:
         """A name for a part of an array: its place, extents and strides are variables."""
         kind = f"{view.base}_{view.rank}"
         pointer = self.variable(name, kind, f"{view.dtype.storage}*")
@@ -94,7 +94,7 @@ class LoopNames(Keeping):
                 kept = self.variable(f"{name} n{axis}", kind, "int64")
                 writes[kept], size = size.text, Size.of(kept)
             sizes.append(size)
-            if stride not in ("0", "1"):
+            if stride not in ("0", "1") and not self.is_known("turns", name):
                 kept = self.variable(f"{name} s{axis}", kind, "int64")
                 writes[kept], stride = stride, kept
             strides.append(stride)
@@ -121,7 +121,10 @@ class LoopNames(Keeping):
         holder = self.variable(name, kind + "_at", f"{value.dtype.storage}*")
         others = (n for n, h in self.env.items() if getattr(h, "base", None) == holder)
         if (other := next((n for n in others if n != name), None)) is not None:
-            raise AgainError("copies", self.prefix + other)
+            raise AgainError("copies", self.prefix_of(other) + other)
+        for env in self.callers:
+            if any(n != name and getattr(h, "base", None) == holder for n, h in env.items()):
+                raise NoLoopError(f"{name}, which a method makes anew while it has another name")
         made = self.view_in(second, value.dtype, value.sizes)
         if value.rank == 0:
             raise NoLoopError("an array without dimensions")
@@ -136,6 +139,7 @@ class LoopNames(Keeping):
         self._write(writes)
         self.held_by[holder] = first
         self.lies_as(holder, value)
+        self.note_new(name, kind, holder)
         return Strided(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
 
     def assign(self, target: ast.expr, held: Held) -> None:
@@ -201,15 +205,20 @@ class LoopNames(Keeping):
         self.text.add(f"{c_type} {name} = {text};")
         return name
 
-    def target(self, node: ast.Subscript) -> Strided | Picked:
-        """The part of an array that is assigned to."""
-        array = self.value(node.value)
+    def target(self, node: ast.Subscript, is_read: bool = False) -> Strided | Picked | ItemPlace:
+        """The part of an array that is assigned to, or the item of a list."""
+        array = self.kept_beside(self.value(node.value), node.slice)
+        if isinstance(array, Items):
+            return self.item_lists.place(array, self.number(node.slice), not is_read)
         if not isinstance(array, Strided):
             raise NoLoopError("an assignment to an item of what is no array")
         return self.part(array, self.items(node.slice, array.rank))
 
-    def put(self, target: Strided | Picked, held: Held) -> None:
-        """Assign to the elements of a part of an array."""
+    def put(self, target: Strided | Picked | ItemPlace, held: Held) -> None:
+        """Assign to the elements of a part of an array, or to an item of a list."""
+        if isinstance(target, ItemPlace):
+            self.item_lists.put(target, held)
+            return
         value = self.array_of(held) if isinstance(held, Several) else as_computed(held)
         whole = target.rest if isinstance(target, Picked) else target
         if whole.is_locked:

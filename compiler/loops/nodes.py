@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.chosen import chosen_of, give, variables_for
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     AgainError,
     Elements,
     Held,
+    Items,
     Mixed,
     Number,
     NumberType,
@@ -30,6 +32,7 @@ from opweave.compiler.loops.expressions import (
     is_ellipsis,
     parts_of,
 )
+from opweave.compiler.loops.listing import is_in
 from opweave.opcodes.dtypes import BOOL, F64
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
@@ -46,10 +49,10 @@ def _constant(self: Expressions, node: ast.Constant) -> Held:
 def _name(self: Expressions, node: ast.Name) -> Held:
     if node.id in self.env:
         if isinstance(held := self.env[node.id], Mixed):
-            raise AgainError(held.what, self.prefix + node.id)
+            raise AgainError(held.what, self.prefix_of(node.id) + node.id)
         return held
     if node.id in self.locals:
-        raise NoLoopError(f"{node.id}, which may be unbound, or of several types")
+        return self.perhaps(node.id)
     found = self.resolve(node.id)
     if isinstance(found, Held):
         return found  # of the function around
@@ -80,6 +83,10 @@ def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
 def _compare(self: Expressions, node: ast.Compare) -> Held:
     if len(node.ops) == 1:
         left, right = self.in_order([node.left, node.comparators[0]])
+        if isinstance(right, Items) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            found = is_in(self, left, right)
+            is_asked = isinstance(node.ops[0], ast.In)
+            return found if is_asked else replace(found, text=f"!{found.text}")
         return self.compare(type(node.ops[0]), left, right)
     return _bool(self, in_pairs(node))
 
@@ -111,29 +118,34 @@ def _bool(self: Expressions, node: ast.BoolOp) -> Held:
 
 
 def _choice(self: Expressions, node: ast.IfExp) -> Held:
+    """What a choice gives: of each number its variables are assigned to by both ways."""
     test = self.truth(node.test)
     if test.known is not None:
         return self.value(node.body if test.known else node.orelse)
-    with self.text.block(""):
-        mark = self.text.mark()
-        kind = self.number(node.body)
-        self.text.back(mark)
-    self.text.lines.pop()
-    self.text.lines.pop()
-    name, ways = self.text.variable(kind.c_type, self.text.fresh("chosen")), list[Number]()
-    for head, part in ((f"if ({test.text})", node.body), ("else", node.orelse)):
+    parts = node.body, node.orelse
+    first, second = (_taken_back(self, part) for part in parts)
+    both, before, ends = variables_for(self.text, first, second), self.env, []
+    for head, part in zip((f"if ({test.text})", "else"), parts, strict=True):
+        self.env = dict(before)
         with self.text.block(head):
-            found = self.number(part)
-            if found.type != kind.type or found.maybe:
-                raise NoLoopError("a choice between numbers of several types")
-            self.text.add(f"{name} = {found.text};")
-            ways.append(found)
-    low, high = min(way.low for way in ways), max(way.high for way in ways)
-    return Number(kind.type, name, None, low, high)
+            give(self.text, both, self.value(part))
+        ends.append(self.env)
+    self.env = self.met(ends)
+    return chosen_of(self.text, both, first)
+
+
+def _taken_back(self: Expressions, part: ast.expr) -> Held:
+    """What an expression is; its lines are not written."""
+    lines, before = len(self.text.lines), dict(self.env)
+    with self.text.block(""):
+        held = self.value(part)
+    del self.text.lines[lines:]
+    self.env = before
+    return held
 
 
 def _subscript(self: Expressions, node: ast.Subscript) -> Held:
-    array = self.value(node.value)
+    array = self.kept_beside(self.value(node.value), node.slice)
     if isinstance(array, Several):
         place, count = self.number(node.slice), len(array.items)
         if type(place.known) is not int:
@@ -141,6 +153,8 @@ def _subscript(self: Expressions, node: ast.Subscript) -> Held:
         if not -count <= place.known < count:
             raise NoLoopError("an item that a tuple has not")
         return array.items[place.known]
+    if isinstance(array, Items):
+        return self.loaded(self.item_lists.place(array, self.number(node.slice)))
     if isinstance(array, Elements) and array.rank:
         array = self.apart(array)
     if not isinstance(array, Strided):

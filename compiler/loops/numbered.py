@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.eithers import GROUPS, group_of, kinds_of, said_of, whole_of
-from opweave.compiler.lines.values import AgainError, Number, Size
+from opweave.compiler.lines.values import AgainError, Number, NumberType, Size
 from opweave.compiler.loops.expressions import Expressions
+from opweave.opcodes.dtypes import ALL
+
+# Types of numbers that may be left to a name.
+NUMBERS: tuple[NumberType, ...] = (bool, int, float, *ALL)
 
 
 class NumberNames(Expressions):
@@ -17,6 +22,7 @@ class NumberNames(Expressions):
     Attributes:
         known: names by what is known of them, see ``AgainError``.
         said: by variables of numbers of several types, all that these may be.
+        unbound: names that may be unbound where they are read.
     """
 
     def __init__(self, *args: Any):
@@ -24,29 +30,65 @@ class NumberNames(Expressions):
         self.variables: dict[tuple[str, str, str], str] = {}
         self.known: Mapping[str, frozenset[str]] = {}
         self.said: dict[str, Number] = {}
+        self.unbound: list[str] = []
 
     def own(self, name: str) -> set[str]:
         """The variables of C that a name is."""
-        own = self.prefix, name
+        own = self.prefix_of(name), name
         return {text for (*who, _), text in self.variables.items() if tuple(who) == own}
 
     def is_known(self, what: str, name: str) -> bool:
         """Whether something is known of a name of the function that is being lowered."""
-        return self.prefix + name in self.known.get(what, ())
+        return self.prefix_of(name) + name in self.known.get(what, ())
 
     def variable(self, name: str, kind: str, c_type: str) -> str:
         """The variable of C that a name is, while it holds a value of a kind."""
-        key = (self.prefix, name, kind)
+        key = (self.prefix_of(name), name, kind)
         if key not in self.variables:
-            text = self.text.unused(f"{self.prefix}{name}".replace(" ", "_"))
+            text = self.text.unused(f"{key[0]}{name}".replace(" ", "_"))
             self.variables[key] = self.text.variable(c_type, text)
         return self.variables[key]
+
+    def perhaps(self, name: str) -> Number:
+        """A number that may be unbound: where it is, the loop ends with Python's error.
+
+        Raises:
+            NoLoopError: it has several types, or is no number.
+        """
+        if (turn := self.next_turn(name)) is not None:
+            raise AgainError("turns", turn)
+        own = self.prefix_of(name), name
+        kinds = {kind for (*who, kind) in self.variables if tuple(who) == own} - {"bound"}
+        numbers = [t for t in NUMBERS if Number(t, "").type_name in kinds]
+        is_array = any("x" in kind for kind in kinds) and not numbers
+        for what in ["copies"] * is_array + ["perhaps"] * (len(numbers) == len(kinds) == 1):
+            if not self.is_known(what, name):
+                raise AgainError(what, self.prefix_of(name) + name)
+        if len(numbers) != 1 or len(kinds) != 1 or own[0] or not self.may_be_number(name):
+            raise NoLoopError(f"{name}, which may be unbound, or of several types")
+        if name not in self.unbound:
+            self.unbound.append(name)
+        bound = self.variables[(*own, "bound")]
+        at = self.unbound.index(name)
+        self.numbers.fault(f"!{bound}", "LOOP_UNBOUND", str(at))
+        (kind,) = numbers
+        text = self.variables[(*own, Number(kind, "").type_name)]
+        size = Size.of(text) if kind is int else None
+        return Number(kind, text, size)
+
+    def next_turn(self, name: str) -> str | None:
+        """Of an array of the call, a name that may get it, or lose its own, in turns."""
+        raise NotImplementedError
+
+    def may_be_number(self, name: str) -> bool:
+        """Whether a name is unbound before the loop, or a number."""
+        raise NotImplementedError
 
     def number_in(self, name: str, number: Number) -> Number:
         if (what := self._group_of(name, number)) is not None:
             return self._either_in(name, number, what)
         if number.maybe:
-            raise AgainError(group_of([number]) or "", self.prefix + name)
+            raise AgainError(group_of([number]) or "", self.prefix_of(name) + name)
         return self._one_in(name, number)
 
     def _group_of(self, name: str, number: Number) -> str | None:
@@ -69,10 +111,10 @@ class NumberNames(Expressions):
         """A number, and what says which of a group of types it has."""
         dtype = GROUPS[what].dtype
         variable = self.variable(name, what, dtype.register)
-        maybe, whole = self.variable(f"{name}_is_numpys", what, "bool"), ""
+        maybe, whole = self.variable(f"{name} is numpys", what, "bool"), ""
         texts = {maybe: said_of(number), variable: f"({dtype.register}){number.text}"}
         if what == "real":
-            whole = self.variable(f"{name}_is_whole", what, "bool")
+            whole = self.variable(f"{name} is whole", what, "bool")
             texts[whole] = whole_of(number)
         self.text.add(", ".join(f"{v} = {t}" for v, t in texts.items()) + ";")
         size = Size.of(variable) if what == "whole" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opweave.compiler.captures.exits import VALUE
@@ -20,7 +20,6 @@ from opweave.compiler.lines.values import (
     Size,
     Strided,
     UnknownError,
-    is_same_number,
     same_kind,
 )
 from opweave.compiler.loops.names import LoopNames
@@ -90,6 +89,7 @@ class Rounds(LoopNames):
                 after.append(self.env)
         self.live = bool(after)
         changed = {name for nodes in parts for node in nodes for name in stored_in(node)}
+        changed |= self.shared
         # of what one branch assigns the other may know the value that it no longer has
         self.env = self.forgotten(self.joined(after), changed) if after else before
 
@@ -117,12 +117,12 @@ class Rounds(LoopNames):
         raise again or NoLoopError(f"{min(unknown)}, whose type changes in a loop")
 
     def _rounds(self, loop: InnerLoop, unknown: set[str], peeled: bool) -> None:
-        before, around = dict(self.env), Around()
+        before, around, changed = dict(self.env), Around(), loop.changed | self.shared
         self.around.append(around)
         try:
             with self.text.block(loop.head) if not peeled else self._first_round(loop, around):
                 at_head = {n: h for n, h in self.env.items() if n not in unknown}
-                at_head = self.forgotten(at_head, loop.changed)
+                at_head = self.forgotten(at_head, changed)
                 ends = self._round(loop, around, at_head)
         finally:
             self.around.pop()
@@ -130,8 +130,9 @@ class Rounds(LoopNames):
             name
             for end in ends
             for name, held in at_head.items()
-            if (name in loop.changed and not (name in end and is_stable(held, end[name])))
+            if (name in changed and not (name in end and is_stable(held, end[name])))
             or (is_listed(end.get(name)) and not is_listed(held))
+            or not ones_of(end.get(name)) <= ones_of(held)
         }
         if unstable:
             raise self._changed(unstable, [at_head, *ends] if peeled else [])
@@ -142,24 +143,29 @@ class Rounds(LoopNames):
                 *([at_head] if peeled else []),
                 *ends,
             ]
-        self.env = self.joined([self.forgotten(env, loop.changed) for env in ways])
+        self.env = self.joined([self.forgotten(env, changed) for env in ways])
 
     def _changed(self, names: set[str], envs: Sequence[Env]) -> NoLoopError:
         """What is raised for names whose types a round changes; ``envs``: of rounds behind one."""
         for name in sorted(names) if envs else ():
             what = group_of([env[name] for env in envs if name in env])
             if what is not None and not self.is_known(what, name):
-                return AgainError(what, self.prefix + name)  # more than one round has its own
+                return AgainError(
+                    what, self.prefix_of(name) + name
+                )  # more than one round has its own
         return ChangedError(names, self._helps(names, envs))
 
     def _helps(self, names: set[str], envs: Sequence[Env]) -> AgainError | None:
         """What a lowering has to know of an array that a round makes, to hold it for another."""
         for name in sorted(names):
             held = [env[name] for env in envs if name in env]
-            made = {h.base for h in held if isinstance(h, Strided) and h.base in self.held_by}
+            bases = {h.base for h in held if isinstance(h, Strided)}
+            if bases and bases <= self.given and not self.is_known("turns", name):
+                return AgainError("turns", self.prefix_of(name) + name)
+            made = {base for base in bases if base in self.held_by}
             what = "sizes" if len(made) == 1 and made <= self.own(name) else "copies"
             if made and not self.is_known(what, name):
-                return AgainError(what, self.prefix + name)
+                return AgainError(what, self.prefix_of(name) + name)
         return None
 
     @contextmanager
@@ -186,6 +192,11 @@ class Rounds(LoopNames):
         self.live = True
         return ends
 
+    def met(self, ends: Sequence[Env]) -> Env:
+        if not self.shared:
+            return ends[0]
+        return self.forgotten(self.joined(ends), {*self.shared})
+
     def joined(self, envs: Sequence[Env]) -> Env:
         """What names hold where several ways meet: of several types, or unbound in one, none."""
         found: Env = {}
@@ -193,7 +204,8 @@ class Rounds(LoopNames):
             held = [env[name] for env in envs if name in env]
             is_bound = len(held) == len(envs) or name.startswith(VALUE)
             if is_bound and (one := self._met(held)) is not None:
-                found[name] = one
+                ones = frozenset[str]().union(*map(ones_of, held))
+                found[name] = replace(one, one_with=ones) if isinstance(one, Strided) else one
         return found
 
     def _met(self, held: Sequence[Held]) -> Held | None:
@@ -242,6 +254,16 @@ def is_stable(before: Held, after: Held) -> bool:
 def is_listed(held: Held | None) -> bool:
     """Whether a list of Python may have an array."""
     return isinstance(held, Strided) and held.is_listed
+
+
+def ones_of(held: Held | None) -> frozenset[str]:
+    """The copies of an array that are the same in Python."""
+    return held.one_with if isinstance(held, Strided) else frozenset()
+
+
+def is_same_number(a: Held, b: Held) -> bool:
+    """Whether known numbers are the same: 0.0 is not -0.0."""
+    return not (isinstance(a, Number) and isinstance(b, Number)) or repr(a.known) == repr(b.known)
 
 
 def plain(held: Held) -> Held:

@@ -15,6 +15,8 @@ from opweave.compiler.lines.values import (
     Counted,
     Elements,
     Held,
+    ItemPlace,
+    Items,
     Mixed,
     Number,
     Several,
@@ -22,6 +24,7 @@ from opweave.compiler.lines.values import (
     Strided,
     Zipped,
 )
+from opweave.compiler.loops.listing import check_sources
 from opweave.compiler.loops.nodes import EXPRESSIONS, tabled
 from opweave.compiler.loops.rounds import InnerLoop, Rounds
 
@@ -59,9 +62,7 @@ def _assign(self: Statements, node: ast.Assign) -> None:
     ):
         _if(self, _apart(node, node.value))
         return
-    held = self.value(node.value)
-    if isinstance(held, Elements) and any(map(self.has_effects, node.targets)):
-        held = self.apart(held)
+    held = self.kept_beside(self.value(node.value), *node.targets)
     if len(node.targets) > 1:
         is_new = isinstance(held, Elements) or getattr(held, "base", "") in self.temporary
         if is_new and any(isinstance(t, ast.Name) for t in node.targets):
@@ -86,21 +87,24 @@ def _augmented(self: Statements, node: ast.AugAssign) -> None:
         if isinstance(node.op, ast.MatMult):
             raise NoLoopError("@= of a name")
         if isinstance(held, Strided):
-            value = self.binary(type(node.op), held, self.value(node.value))
-            self.put(held, value)
+            self.kept_beside(held, node.value)
+            self.put(held, self.binary(type(node.op), held, self.value(node.value)))
             return
         if isinstance(held, Mixed):
-            raise AgainError(held.what, self.prefix + node.target.id)
+            raise AgainError(held.what, self.prefix_of(node.target.id) + node.target.id)
         if not isinstance(held, Number):
             raise NoLoopError(f"{node.target.id}, which may not be there")
+        held = self.kept_beside(held, node.value)
         self.bind(node.target.id, self.binary(type(node.op), held, self.value(node.value)))
         return
     if not isinstance(node.target, ast.Subscript):
         raise NoLoopError("an assignment to an attribute")
-    target = self.target(node.target)
+    target = self.target(node.target, is_read=True)
+    self.kept_beside(target, node.value)
     held = self.loaded(target)
-    if isinstance(held, Elements) and self.has_effects(node.value):
-        raise NoLoopError("an index array beside a call that may change it")
+    is_other = isinstance(held, Elements) or isinstance(target, ItemPlace)
+    if is_other and self.has_effects(node.value):
+        raise NoLoopError("an index array, or a list, beside a call that may change it")
     self.put(target, self.binary(type(node.op), held, self.value(node.value)))
 
 
@@ -118,7 +122,7 @@ def _for(self: Statements, node: ast.For) -> None:
     self.is_entered = is_outermost
     if isinstance(over, Counted):
         _for_range(self, node, over)
-    elif isinstance(over, Strided | Zipped):
+    elif isinstance(over, Strided | Items | Zipped):
         _for_rows(self, node, over)
     elif isinstance(over, Several) and over.items:
         _for_range(self, node, Counted(literal(0), literal(len(over.items)), 1), over.items)
@@ -157,26 +161,36 @@ def _counter(node: ast.For) -> str:
     return f"{node.target.id}_" if isinstance(node.target, ast.Name) else "it_"
 
 
-def _for_rows(self: Statements, node: ast.For, over: Strided | Zipped) -> None:
-    """A loop over the rows of an array, or over those of several at once."""
+def _for_rows(self: Statements, node: ast.For, over: Strided | Items | Zipped) -> None:
+    """A loop over the rows of an array, the items of a list, or over those of several at once."""
+    check_sources(node, _lists(over))
     counter = self.text.fresh("row_")
     found = _kept(self, over)
     sizes = list(dict.fromkeys(lengths(found)))
-    size = sizes[0]
+    shortest = sizes[:1]
     for other in sizes[1:]:  # the shortest of all
-        text = f"{size.text} < {other.text} ? {size.text} : {other.text}"
-        size = Size.of(self.text.named("int64", text, "n"))
+        text = f"{shortest[0].text} < {other.text} ? {shortest[0].text} : {other.text}"
+        shortest = [Size.of(self.text.named("int64", text, "n"))]
     self.facts.learn(counter, Size.of(0), sizes[0].plus(-1) if len(sizes) == 1 else None)
+    ends = [*(size.text for size in shortest), *(f"{n}.count" for n in _lists(found))]
     if self.is_entered:
-        self.text.add(f"if (!(0 < {size.text})) return LOOP_NO_ROUND;")
+        head = " && ".join(f"0 < {end}" for end in ends)
+        self.text.add(f"if (!({head})) return LOOP_NO_ROUND;")
 
     def begin() -> None:
         self.text.add("LOOP_TICK(1);")
         number = Number(int, counter, Size.of(counter), 0, LONGEST)
         self.unpack(node.target, _turn(self, found, number))
 
-    head = f"for (int64 {counter} = 0; {counter} < {size.text}; ++{counter})"
-    self.loop(InnerLoop(node, head, begin))
+    test = " && ".join(f"{counter} < {end}" for end in ends)
+    self.loop(InnerLoop(node, f"for (int64 {counter} = 0; {test}; ++{counter})", begin))
+
+
+def _lists(over: Held) -> list[str]:
+    """Lists that a loop goes through: Python asks in every round how long they are."""
+    if isinstance(over, Zipped):
+        return [name for item in over.items for name in _lists(item)]
+    return [over.name] if isinstance(over, Items) else []
 
 
 def _kept(self: Statements, over: Held) -> Any:
@@ -192,6 +206,9 @@ def _kept(self: Statements, over: Held) -> Any:
         count = self.indexing.size_of(stop).plus(self.indexing.size_of(start), -1)
         size = Size.of(self.text.named("int64", f"at_least_0({count.text})", "n"))
         return Counted(start, replace(stop, text=size.text, size=size), 1)
+    if isinstance(over, Items):
+        self.item_lists.check_read(over)
+        return over
     if isinstance(over, Strided) and (over.base in self.text.declared or not over.rank):
         raise NoLoopError("a loop over the rows of what a name holds that may change")
     return self.pinned(over)
@@ -214,6 +231,8 @@ def _turn(self: Statements, over: Held, counter: Number) -> Held:
         return self.binary(ast.Add, over.start, counter)
     if isinstance(over, Number):
         return self.binary(ast.Add, over, counter)
+    if isinstance(over, Items):
+        return self.item_lists.item(ItemPlace(over.name, counter.text))
     assert isinstance(over, Strided)
     return self.loaded(self.indexing.index(over, [counter]))
 

@@ -4,68 +4,36 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from operator import floordiv, mod, truediv
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.lines.clibrary import CALLED, ONE
+from opweave.compiler.lines.items import ReadList
+from opweave.compiler.lines.left import (
+    ITEMS_WORDS,
+    Result,
+    place_of_steps,
+    places_of,
+    places_of_items,
+    places_of_kept,
+)
 from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.loops.given import (
-    FAULT_WORDS,
     LARGEST_GIVEN,
     LoweredLoop,
     Parameter,
-    Result,
     checked,
     computed_outside,
-    place_of_steps,
-    places_of,
-    places_of_kept,
 )
 from opweave.opcodes.dtypes import BOOL, F64, I64, DType
-from opweave.opcodes.errors import OutOfRangeError
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.host.blas import product_library
 from opweave.runtime.host.launcher import load_library, runtime_library
+from opweave.runtime.host.lists import packed, unpacked
+from opweave.runtime.host.loop_errors import DONE, NO_ROUND, NOT_SERVED, error_of, number_of
 from opweave.runtime.process.locks import Once
-
-DONE, NO_ROUND, RAISED, NOT_SERVED = range(4)
-# What is raised, in the order of ``LoopEnd`` of loops.cuh: texts of NumPy and Python.
-FAULTS: tuple[tuple[type[Exception], str], ...] = (
-    (IndexError, "index {0} is out of bounds for axis {1} with size {2}"),
-    (ValueError, "operands could not be broadcast together with shapes ({0},) ({1},)"),
-    (ValueError, "could not broadcast input array from shape ({0},) into shape ({1},)"),
-    (ValueError, "matmul: the operands have {0} and {1} elements"),
-    (ZeroDivisionError, "division by zero"),
-    (
-        OutOfRangeError,
-        "an integer of Python left 64 bits, in a loop that C runs",
-    ),
-    (OverflowError, "Python integer {0} out of bounds for {1}"),
-    (ValueError, "zero-size array to reduction operation which has no identity"),
-    (MemoryError, "no memory for an array of the loop"),
-    (
-        IndexError,
-        "boolean index did not match indexed array along axis {0}; size of axis is {1} but size "
-        "of corresponding boolean axis is {2}",
-    ),
-    (IndexError, "tuple index out of range"),
-    (ValueError, "cannot convert float NaN to integer"),
-    (
-        OutOfRangeError,
-        "a power that Python has as a complex number, in a loop that C runs",
-    ),
-    (ValueError, "cannot reshape array of size {0} into another number of elements"),
-    (ValueError, "array split does not result in an equal division"),
-    (np.linalg.LinAlgError, "Singular matrix"),
-    (np.linalg.LinAlgError, "Matrix is not positive definite"),
-    (np.linalg.LinAlgError, "Last 2 dimensions of the array must be square"),
-    (ValueError, "negative dimensions are not allowed"),
-)
-
 
 # Numbers of Python that a word holds as NumPy's.
 PYTHONS: Mapping[Any, type] = {F64: float, I64: int, BOOL: bool}
@@ -95,9 +63,11 @@ class HostLoop:
         self.holds = checked(lowered.asked)
         self._places = tuple(places_of(lowered.results, lowered.lists))
         self._kept = tuple(places_of_kept(lowered.results, lowered.lists, lowered.kept))
-        self._last = place_of_steps(lowered.results, lowered.lists, lowered.kept)
+        behind = lowered.results, lowered.lists, lowered.kept, lowered.items
+        self._items = tuple(places_of_items(*behind))
+        self._last = place_of_steps(*behind)
         self._words = ctypes.c_longlong * (self._last + 1)
-        self.steps = 0
+        self.steps = self.items = 0
 
     def __call__(self, values: dict[str, Any]) -> tuple[Any, ...] | None:
         """Run it; what the names of its results hold afterwards, None where it had no round.
@@ -109,6 +79,8 @@ class HostLoop:
             IndexError, ValueError, ZeroDivisionError, OverflowError: as the loop in Python.
         """
         made = self._words()
+        if self._items:
+            self._pack_items(values)
         given = self._pack(values)
         try:
             end = self._start(self._address, given, made)
@@ -118,22 +90,65 @@ class HostLoop:
             for name, at in self._kept:
                 if made[at]:
                     values[name.name] = _kept(name, made[at : at + name.words])
+            for items, at in self._items:
+                self._leave_items(items, values, *made[at : at + ITEMS_WORDS])
         if end != DONE:
             if end == NO_ROUND:
                 return None
-            raise NotServedError if end == NOT_SERVED else _error(end, made)
+            raise (
+                NotServedError if end == NOT_SERVED else error_of(end, made, self.lowered.unbound)
+            )
         self.steps += made[self._last]
         results = self.lowered.results
         if not results:
             return ()
-        words, linked = iter(made), self.lowered.linked
-        left = [_left(r, [next(words) for _ in r.words]) for r in results]
-        if linked:
-            return tuple(
-                values[linked[r.name]][-1] if r.name in linked else x
-                for r, x in zip(results, left, strict=True)
-            )
-        return tuple(left)
+        words = iter(made)
+        linked = self.lowered.linked or self.lowered.new_lists or self.lowered.turns
+        arrays: dict[int, Any] = {}  # those that have several names are one
+        left = [_left(r, [next(words) for _ in r.words], arrays) for r in results]
+        return tuple(self._linked(values, left)) if linked else tuple(left)
+
+    def _linked(self, values: Mapping[str, Any], left: Sequence[Any]) -> Iterator[Any]:
+        """What names hold, of those that hold a list or its last item, too."""
+        linked, lists, turns = self.lowered.linked, self.lowered.new_lists, self.lowered.turns
+        for result, held in zip(self.lowered.results, left, strict=True):
+            name = result.name
+            if name in linked:
+                yield values[linked[name]][-1]
+            elif name in turns:
+                yield next(values[n] for n in turns[name] if pointer(values[n]) == held)
+            else:
+                yield values[lists[name].name] if name in lists else held
+
+    def _pack_items(self, values: dict[str, Any]) -> None:
+        """Make words of the lists that C reads."""
+        for owner, _ in self._items:
+            if owner.is_read:
+                try:
+                    words = packed(values[owner.name], owner)
+                except OverflowError:
+                    raise NotServedError from None
+                values[f"{owner.name} items"] = words
+                self.items += len(words)
+
+    def _leave_items(
+        self, owner: ReadList, values: dict[str, Any], at: int, count: int, changed: int
+    ) -> None:
+        """Put what C has made of a list into it, or into a new one."""
+        if changed or owner.is_new:
+            words: Any = values.get(f"{owner.name} items")
+            if at:
+                words = np.empty((count, owner.words), np.int64)
+                ctypes.memmove(words.ctypes.data, at, words.nbytes)
+            items = unpacked(words[:count], owner) if count else []
+            if owner.is_new:
+                values[owner.name] = items
+            elif owner.is_read:
+                values[owner.name][:] = items
+            else:
+                values[owner.name] += items
+        if at:
+            _free()(at)
 
 
 @Once
@@ -193,14 +208,17 @@ def _outside(values: Mapping[str, Any], code: Any, kind: type) -> Any:
     return value
 
 
-def _left(result: Result, words: Sequence[int]) -> Any:
+def _left(result: Result, words: Sequence[int], arrays: dict[int, Any]) -> Any:
     """What a name holds, of its words."""
+    if result.has_id:
+        made = _array(result.type, *words[:-1])
+        return arrays.setdefault(words[-1], made)
     if result.perhaps:
-        return _number(words[0], result.type) if words[1] & 1 else UNBOUND
+        return number_of(words[0], result.type) if words[1] & 1 else UNBOUND
     if result.rank < 0:
         is_numpys = len(words) == 1 or words[1] & 1
         kind = result.type if is_numpys else PYTHONS[result.type]
-        found = _number(words[0], kind)
+        found = number_of(words[0], kind)
         return int(found) if len(words) > 2 and words[2] & 1 else found
     return _array(result.type, *words)
 
@@ -217,7 +235,7 @@ def _kept(name: KeptName, words: Sequence[int]) -> Any:
     """What a name holds that is kept, of its words."""
     kind, rank = name.kinds[words[0] - 1]
     if rank < 0:
-        return _number(words[1], kind)
+        return number_of(words[1], kind)
     return _array(kind, words[1], *words[2 : 2 + rank])
 
 
@@ -237,55 +255,7 @@ def _items(each: Appended, at: int, count: int, *shape: int) -> list[Any]:
     return list(made) if isinstance(each.type, DType) else made.tolist()
 
 
-def _number(bits: int, kind: Any) -> Any:
-    """A word as Python's or NumPy's number."""
-    word = struct.pack("<q", bits)
-    if isinstance(kind, DType):
-        return np.frombuffer(word, kind.numpy, 1)[0]
-    if kind is float:
-        return struct.unpack("<d", word)[0]
-    return bool(word[0]) if kind is bool else bits
-
-
 @Once
 def _free() -> Callable[[int], None]:
     """``free`` of the library that loops take memory from."""
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(("free", ctypes.CDLL(None)))
-
-
-def _of_zero(division: int) -> str:
-    """What this Python says of a division by zero."""
-    operation = (truediv, floordiv, mod)[division % 3]
-    try:
-        operation(1.0, 0.0) if division > 2 else operation(1, 0)
-    except ZeroDivisionError as error:
-        return str(error)
-    raise AssertionError
-
-
-def _of_math(place: int, *words: int) -> Exception:
-    """What Python raises for a function of ``math`` or a power of floats."""
-    function = CALLED[place]
-    numbers: list[float] = [_number(word, float) for word in words]
-    try:
-        function(*numbers[: 1 if function in ONE else 2])
-    except (ArithmeticError, ValueError) as error:
-        return error
-    raise AssertionError
-
-
-def _error(end: int, made: Any) -> Exception:
-    if end == NOT_SERVED + 1 + len(FAULTS):
-        return _noted(_of_math(*made[1:FAULT_WORDS]), made[0])
-    kind, text = FAULTS[end - NOT_SERVED - 1]
-    if kind is ZeroDivisionError:
-        text = _of_zero(made[1])
-    numbers = [*made[1:FAULT_WORDS]]
-    if kind is OverflowError:
-        numbers[1] = np.dtype(chr(numbers[1])).name
-    return _noted(kind(text.format(*numbers)), made[0])
-
-
-def _noted(error: Exception, line: int) -> Exception:
-    error.add_note(f"at line {line}, in a loop that opweave has compiled")
-    return error

@@ -9,7 +9,7 @@ enum LoopEnd {
     LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_NOT_SERVED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
     LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY, LOOP_MASK, LOOP_TUPLE, LOOP_NAN,
     LOOP_COMPLEX, LOOP_RESHAPE, LOOP_SPLIT, LOOP_SINGULAR, LOOP_NOT_DEFINITE, LOOP_NOT_SQUARE,
-    LOOP_NEGATIVE, LOOP_MATH
+    LOOP_NEGATIVE, LOOP_LIST, LOOP_NO_ITEM, LOOP_UNBOUND, LOOP_MATH
 };
 #define LOOP_FAULT(kind, line, a, b, c) \
     do { made[0] = line; made[1] = (int64)(a); made[2] = (int64)(b); made[3] = (int64)(c); return kind; } while (0)
@@ -124,6 +124,41 @@ template <class T> struct LoopList {
     }
 };
 
+// A list of Python that a loop reads: so many words an item.  What becomes of it is handed over likewise.
+template <int WORDS> struct LoopItems {
+    int64* const made;
+    int64 *at, *own = 0;
+    int64 count, room;
+    bool is_changed = false;
+    LoopItems(int64* made, int64* at, int64 count) : made(made), at(at), count(count), room(count) {}
+    ~LoopItems() { made[0] = (int64)own, made[1] = count, made[2] = is_changed; }
+    template <class T> T get(int64 item, int word) const {
+        T x;
+        OW_COPY(&x, at + item * WORDS + word, sizeof(T));
+        return x;
+    }
+    template <class T> void put(int64 item, int word, T x) {
+        int64 bits = 0;
+        OW_COPY(&bits, &x, sizeof(T));
+        at[item * WORDS + word] = bits;
+    }
+    bool more() {  // room for one more item
+        is_changed = true;
+        if (count == room) {
+            const int64 more = 2 * count + 16;
+            int64* const found = (int64*)realloc(own, more * WORDS * (int64)sizeof(int64));
+            if (!found) return false;
+            for (int64 k = 0; !own && k < count * WORDS; ++k) found[k] = at[k];
+            at = own = found, room = more;
+        }
+        return ++count;
+    }
+    void drop(int64 item) {
+        is_changed = true, --count;
+        for (int64 k = item * WORDS; k < count * WORDS; ++k) at[k] = at[k + WORDS];
+    }
+};
+
 // What a loop assigns to an attribute of an object, handed over likewise: which of its types it has, and its words.
 struct LoopLeft {
     int64* made;
@@ -189,6 +224,60 @@ LOOP_LIBM2(atan2) LOOP_LIBM2(copysign) LOOP_LIBM2(fmod) LOOP_LIBM2(pow)
 
 OW_INLINE bool is_finite(double x) { return x - x == 0; }
 OW_INLINE bool is_infinite(double x) { return x == x && x - x != 0; }
+
+// The length of a vector as Python's math.hypot has it: squares without loss, and a correction at the end.
+extern "C" double libm_fma(double, double, double) __asm__("fma");
+// DIVIDES: of subnormal numbers, as by Python 3.11.
+template <bool DIVIDES, int N> double loop_hypot(const double (&x)[N]) {
+    double most = 0;
+    bool is_nan = false;
+    for (double each : x) {
+        if (is_infinite(each)) return libm_fabs(each);
+        is_nan = is_nan || each != each;
+        most = libm_fabs(each) > most ? libm_fabs(each) : most;
+    }
+    if (is_nan) return nan<double>();
+    if (most == 0 || N == 1) return most;
+    int exponent;
+    __builtin_frexp(most, &exponent);
+    if (exponent < -1023 && DIVIDES) {
+        double sum = 1.0, rest = 0;
+        for (double each : x) {
+            const double part = libm_fabs(each) / most, square = part * part, before = sum;
+            sum = before + square;
+            rest += (before - sum) + square;
+        }
+        return most * libm_sqrt(sum - 1.0 + rest);
+    }
+    if (exponent < -1023) {  // from subnormal numbers to normal ones
+        double larger[N];
+        for (int k = 0; k < N; ++k) larger[k] = x[k] / 2.2250738585072014e-308;
+        return 2.2250738585072014e-308 * loop_hypot<DIVIDES>(larger);
+    }
+    const double scale = __builtin_ldexp(1.0, -exponent);
+    double sum = 1.0, low = 0, rest = 0;
+    const auto add = [&](double a, double b) {
+        const double product = a * b, before = sum;
+        sum = before + product;
+        low += libm_fma(a, b, -product);
+        rest += (before - sum) + product;
+    };
+    for (double each : x) add(each * scale, each * scale);
+    double found = libm_sqrt(sum - 1.0 + (low + rest));
+    add(-found, found);
+    found += (sum - 1.0 + (low + rest)) / (2.0 * found);
+    return found / scale;
+}
+
+// The largest number that divides both.
+OW_INLINE uint64 loop_gcd(int64 x, int64 y) {
+    uint64 a = x < 0 ? 0 - (uint64)x : (uint64)x, b = y < 0 ? 0 - (uint64)y : (uint64)y;
+    while (b) {
+        const uint64 rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
 
 // base ** exponent of integers; false where it leaves 64 bits.
 OW_INLINE bool loop_power(int64 base, int64 exponent, int64& found) {

@@ -259,12 +259,13 @@ IN_C = [
     (register, (M(n=0xACE1, mean=0), np.zeros(40, "u1"))), (until, (M(n=0), X)),
     (until, (M(n=890), X)), (nested_rounds, (M(), X)), (counts_of, (M(), M(), X)),
     (assigned, (M(rate=np.float32(0.5)), X.astype("f4"))), (assigned, (M(rate=1), X)),
+    (of_the_class, (M(), X)),
 ]  # fmt: skip
 BY_PYTHON = [
     (an_object_that_changes, (M(next=M(rate=1.0)), X)), (another_name, (M(), X)),
     (as_none, (M(), X)), (keeps_both, (M(), X)), (appends, (M(), X)), (made_anew, (M(), X)),
     (assigned, (Watched(), X)), (counts_of, (ONE, ONE, X)), (computed, (M(), X)),
-    (of_the_class, (M(), X)), (not_there, (M(), X)), (not_there_and_not_asked, (M(), X)),
+    (not_there, (M(), X)), (not_there_and_not_asked, (M(), X)),
     (rate_of, (Slots(), X)), (rate_of, (Answers(), X)), (rate_of, (M(rate="a"), X)),
 ]  # fmt: skip
 

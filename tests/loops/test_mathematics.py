@@ -216,3 +216,49 @@ def test_complex_equations_are_pythons():
     args = (A + 1j * A.T, B, OUT + 0j)
     assert is_same(called(inverts, args), called(rolled, args), exactly=True)
     assert not rolled.ran
+
+
+def lengths(x, y, z, found):
+    for i in range(len(x)):
+        found[i, 0] = math.hypot(x[i], y[i])
+        found[i, 1] = math.hypot(x[i], y[i], z[i])
+        found[i, 2] = math.hypot(x[i])
+
+
+def test_hypot_has_pythons_bits():
+    r = np.random.default_rng(3)
+    x, y, z = r.uniform(-1, 1, (3, 4000)) * 10.0 ** r.uniform(-320, 308, (3, 4000))
+    y[::2] = x[::2] * r.uniform(0.1, 10, 2000)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e308, 2e-308, 1.0]
+    x, y, z = (np.concatenate([a, r.choice(special, 500)]) for a in (x, y, z))
+    expected, found = np.zeros((2, 4500, 3))
+    lengths(x, y, z, expected)
+    rolled = Rolled(lengths)
+    rolled(x, y, z, found)
+    np.testing.assert_array_equal(expected, found)
+    assert rolled.ran
+
+
+def divisors(a, b, found):
+    for i in range(len(a)):
+        found[i] = math.gcd(a[i], b[i]) + math.gcd(i, 12)
+
+
+def to_a_base(x, base, found):
+    for i in range(len(x)):
+        found[i] = math.log(x[i], base) + math.log(x[i])
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (divisors, (words(40, 3) << 50, words(40, 4) - 5, np.zeros(40, "i8"))),
+        (to_a_base, (row(9) + 0.1, 2.5, np.zeros(9))),
+        (to_a_base, (row(9) + 0.1, 1.0, np.zeros(9))),
+        (to_a_base, (row(9) + 0.1, -1.0, np.zeros(9))),
+        (to_a_base, (row(9) - 0.5, 3, np.zeros(9))),
+    ],
+    ids=["gcd", "log", "log of base 1", "log of base -1", "log of a negative number"],
+)
+def test_gcd_and_log_to_a_base_do_what_pythons_do(function, args):
+    assert is_same(called(function, args), run_in_c(function, args), True)

@@ -41,6 +41,17 @@ def wanders(moves, u, cost):
     return place, best
 
 
+def powers(x, y, k):
+    for i in range(len(x)):
+        r = 2.5
+        while r > y[i]:
+            r = r**2 / (r // 0.5 + k) - r % 2
+            r -= x[i]
+            k = r * 0.25 if r > 0.5 else k
+        y[i] = r
+    return r, k
+
+
 def records(words_):
     at, sums = 0, np.zeros(9)
     n = 0
@@ -222,6 +233,8 @@ PROGRAMS = {
     "drawdown": (drawdown, (X + 1,)), "drawdown of none": (drawdown, (np.arange(1.0, 9),)),
     "polynomials": (polynomials, (row(4), row(5), Z(5))),
     "polynomials of none": (polynomials, (row(4)[:0], row(5), Z(5))),
+    "powers": (powers, (row(9), row(9, seed=2), 2.0)),
+    "powers of nothing": (powers, (row(9), row(9, seed=2), -5.0)),
     "wanders": (wanders, (words(9, 1) % 5 - 2, row(9), row(6))),
     "stays": (wanders, (words(9, 1) % 5 - 2, np.ones(9), np.arange(6.0))),
     "records": (records, (words(30, 3),)), "records of one": (records, (np.array([4]),)),

@@ -171,7 +171,7 @@ LEFT = {
     for f, *args in (
         (prints, row(5)), (sorts, row(5)), (appends, row(5)),
         (of_several_types, row(5, "f4")),
-        (swaps, row(5), row(5)), (chars, row(5)),
+        (swaps, row(5), row(4)), (chars, row(5)),
     )
 }  # fmt: skip
 

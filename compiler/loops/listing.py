@@ -1,0 +1,195 @@
+"""Lists of Python inside of a loop: which it reads, loops through them, and their methods."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from opweave.compiler.captures.source import NoLoopError, stored_in
+from opweave.compiler.lines.items import kinds_of_items
+from opweave.compiler.lines.numbers import literal
+from opweave.compiler.lines.values import (
+    LONGEST,
+    Held,
+    ItemPlace,
+    Items,
+    Number,
+    NumberType,
+    Size,
+    Strided,
+    Unchanging,
+)
+from opweave.compiler.loops.expressions import Expressions
+from opweave.opcodes.dtypes import F64, I64
+
+# Calls that take lists and give numbers of them.
+TAKE = ("len", "enumerate", "zip", "min", "max", "reversed", "sum", "bool")
+
+
+def read_lists(loop: ast.AST) -> frozenset[str]:
+    """The names in a loop that may be lists to which it does more than append.
+
+    >>> sorted(read_lists(ast.parse("for a in x: y.append(a + z[0])")))
+    ['x', 'z']
+    """
+    parts = [*ast.walk(loop)]
+    found = {_name(n.value) for n in parts if isinstance(n, ast.Subscript)}
+    found |= {_name(n.iter) for n in parts if isinstance(n, ast.For)}
+    found |= {_name(n.test) for n in parts if isinstance(n, ast.While | ast.If | ast.IfExp)}
+    for n in parts:
+        if isinstance(n, ast.Call):
+            found |= set(map(_name, n.args))
+            if isinstance(n.func, ast.Attribute) and n.func.attr != "append":
+                found.add(_name(n.func.value))
+        elif isinstance(n, ast.BoolOp):
+            found |= set(map(_name, n.values))
+        elif isinstance(n, ast.UnaryOp):
+            found.add(_name(n.operand))
+        elif isinstance(n, ast.Compare):
+            found |= set(map(_name, n.comparators))
+    return frozenset(found - {""})
+
+
+def _name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def kinds_of_lists(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Of what types the items of lists are, by the names of these."""
+    return {n: kinds_of_items(values[n]) for n in names if type(values.get(n)) is list}
+
+
+def check_sources(loop: ast.For, lists: Sequence[str]) -> None:
+    """Hold that no name of what a loop goes through gets another list.
+
+    Raises:
+        NoLoopError: one does.
+    """
+    names = {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+    if lists and names & stored_in(loop):
+        raise NoLoopError("a loop over a list whose name gets another one")
+
+
+def _append(self: Expressions, held: Items, value: Held) -> Held:
+    self.item_lists.append(held, value)
+    return Unchanging(None)
+
+
+def _pop(self: Expressions, held: Items, index: Held | None = None) -> Held:
+    if index is not None and not isinstance(index, Number):
+        raise NoLoopError("pop of what is no integer")
+    return self.item_lists.pop(held, index)
+
+
+def _clear(self: Expressions, held: Items) -> Held:
+    self.item_lists.clear(held)
+    return Unchanging(None)
+
+
+def extreme_of(self: Expressions, sign: str, held: Items) -> Number:
+    """Python's ``max`` or ``min`` of the items of a list: the first one of equals."""
+    owner = self.item_lists.check_read(held)
+    self.numbers.fault(f"{held.name}.count == 0", "LOOP_NO_ITEM", f"{int(sign == '>')}")
+    self.text.add(f"LOOP_TICK({held.name}.count);")
+    first = _one(self, ItemPlace(owner.c_name, "0"))
+    best = self.text.variable(first.c_type, self.text.fresh("best"))
+    self.text.add(f"{best} = {first.text};")
+    with _each(self, held, "1") as place:
+        x = _one(self, place)
+        self.text.add(f"if ({x.text} {sign} {best}) {best} = {x.text};")
+    size = Size.of(self.text.named("int64", best)) if first.type is int else None
+    return Number(first.type, size.text if size else best, size, first.low, first.high)
+
+
+def is_in(self: Expressions, value: Held, held: Items) -> Number:
+    """``x in items``, of integers."""
+    self.item_lists.check_read(held)
+    kinds = (int, bool, I64)
+    if not isinstance(value, Number) or value.type not in kinds or value.maybe:
+        raise NoLoopError("in, of a list of other than integers")
+    wanted = self.text.named("int64", f"(int64){value.text}")
+    found = self.text.variable("bool", self.text.fresh("found"))
+    self.text.add(f"{found} = false;")
+    with _each(self, held, "0", f" && !{found}") as place:
+        x = _one(self, place)
+        if x.type not in kinds:
+            raise NoLoopError("in, of a list of other than integers")
+        self.text.add(f"LOOP_TICK(1); {found} = (int64){x.text} == {wanted};")
+    return Number(bool, found, low=0, high=1)
+
+
+@contextmanager
+def _each(self: Expressions, held: Items, start: str, also: str = "") -> Iterator[ItemPlace]:
+    """A loop of C through a list."""
+    k = self.text.fresh("k")
+    head = f"for (int64 {k} = {start}; {k} < {held.name}.count{also}; ++{k})"
+    with self.text.block(head):
+        yield ItemPlace(held.name, k)
+
+
+def _one(self: Expressions, place: ItemPlace) -> Number:
+    item = self.item_lists.item(place)
+    if not isinstance(item, Number) or item.maybe:
+        raise NoLoopError("a function of a list of other than numbers of one type")
+    return item
+
+
+def total(self: Expressions, held: Held, start: Held = literal(0)) -> Number:
+    """Python's ``sum``: one item after the other, as they stand; of none it is an integer."""
+    if getattr(start, "known", None) != 0 or getattr(start, "type", None) is not int:
+        raise NoLoopError("sum from another number than 0")
+    if isinstance(held, Items):
+        self.item_lists.check_read(held)
+        count = self.text.named("int64", f"{held.name}.count", "n")
+
+        def take(k: str) -> Held:
+            return self.item_lists.item(ItemPlace(held.name, k))
+    elif isinstance(held, Strided) and held.rank == 1:
+        count = self.text.named("int64", held.sizes[0].text, "n")
+
+        def take(k: str) -> Held:
+            place = Number(int, k, Size.of(k), 0, LONGEST)
+            return self.loaded(self.indexing.index(held, [place]))
+    else:
+        raise NoLoopError("sum of other than lists of numbers, or vectors")
+    return _summed(self, count, take)
+
+
+def _summed(self: Expressions, count: str, take: Callable[[str], Held]) -> Number:
+    k, acc = self.text.fresh("k"), self.text.fresh("sum")
+    mark = len(self.text.lines)
+    self.text.add(f"LOOP_TICK({count});")
+    with self.text.block(f"for (int64 {k} = 0; {k} < {count}; ++{k})"):
+        item = take(k)
+        kinds = (int, I64, F64) if sys.version_info >= (3, 12) else (int, float, I64, F64)
+        if not isinstance(item, Number) or item.maybe or item.type not in kinds:
+            raise NoLoopError("sum of numbers of other types")  # of floats it corrects itself
+        kind = item.type
+        self.text.add(_added(self, kind, acc, item.text))
+    c_type = "double" if kind in (float, F64) else "int64"
+    self.text.lines.insert(mark, f"    {c_type} {acc} = 0;")
+    if kind is int:
+        return Number(int, self.text.named("int64", acc), Size.of(acc))
+    said = self.text.named("bool", f"{count} > 0")
+    none = self.text.named("bool", f"{count} == 0") if c_type == "double" else ""
+    dtype = F64 if c_type == "double" else I64
+    return Number(dtype, acc, maybe=said if kind is dtype else "false", whole=none)
+
+
+def _added(self: Expressions, kind: NumberType, acc: str, x: str) -> str:
+    if kind is int:
+        fault = f"LOOP_FAULT(LOOP_OVERFLOW, {self.text.line}, 0, 0, 0);"
+        return f"if (__builtin_add_overflow({acc}, {x}, &{acc})) {fault}"
+    if kind is I64:
+        return f"{acc} = (int64)((uint64){acc} + (uint64){x});"
+    return f"{acc} += {x};"
+
+
+LIST_METHODS: Mapping[str, Callable[..., Held]] = {
+    "append": _append,
+    "pop": _pop,
+    "clear": _clear,
+}

@@ -1,0 +1,89 @@
+"""Lists of Python as words that loops in C read, and back."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.lines.eithers import GROUPS, OF_NUMPYS
+from opweave.compiler.lines.items import NUMPYS, WHOLE, ReadList
+from opweave.compiler.lines.numbers import EXACT
+from opweave.opcodes.dtypes import F64, DType
+
+# Codes of arrays of Python that take numbers fast, by the types that these have.
+CODES: dict[Any, str] = {float: "d", F64: "d", int: "q"}
+
+
+def packed(items: Sequence[Any], owner: ReadList) -> Any:
+    """The words of a list, a row for each item.
+
+    Raises:
+        OverflowError: an integer leaves 64 bits, or, beside floats, 53.
+    """
+    if not items:
+        return np.empty((0, owner.words), np.int64)
+    codes = {CODES.get(kind) for kind in owner.columns if not isinstance(kind, str)}
+    if owner.is_tuples and len(codes) == 1 and None not in codes and owner.words == len(items[0]):
+        made = array(codes.pop() or "", chain.from_iterable(items))
+        return np.frombuffer(made, np.int64).reshape(-1, owner.words)
+    columns = zip(*items, strict=True) if owner.is_tuples else (items,)
+    words = []
+    for kind, column in zip(owner.columns, columns, strict=True):
+        if isinstance(kind, str):
+            words += _of_several(kind, column)
+        else:
+            words.append(_of_one(kind, column))
+    return words[0].reshape(-1, 1) if len(words) == 1 else np.stack(words, 1)
+
+
+def _of_one(kind: Any, column: Sequence[Any]) -> Any:
+    if kind in CODES:
+        return np.frombuffer(array(CODES[kind], column), np.int64)
+    made = np.array(column, kind.numpy if isinstance(kind, DType) else kind)
+    return made.view(f"u{made.itemsize}").astype(np.int64)
+
+
+def _of_several(group: str, column: Sequence[Any]) -> list[Any]:
+    """Numbers of several types: their words, and those that say of which."""
+    dtype = GROUPS[group].dtype
+    pythons = OF_NUMPYS[dtype]
+    said = [0 if type(v) is pythons else WHOLE if type(v) is int else NUMPYS for v in column]
+    if group == "whole":
+        said = [bits & NUMPYS for bits in said]
+    if any(bits & WHOLE and abs(v) > EXACT for bits, v in zip(said, column, strict=True)):
+        raise OverflowError("an integer of Python that is longer than 53 bits, beside floats")
+    return [_of_one(dtype, column), np.array(said, np.int64)]
+
+
+def unpacked(words: Any, owner: ReadList) -> list[Any]:
+    """The items of a list, of their words."""
+    columns = []
+    for place, kind in owner.places():
+        if isinstance(kind, str):
+            columns.append(_several(kind, words[:, place], words[:, place + 1]))
+        else:
+            columns.append(_one(kind, words[:, place]))
+    return list(zip(*columns, strict=True)) if owner.is_tuples else columns[0] if columns else []
+
+
+def _one(kind: Any, words: Any) -> list[Any]:
+    if kind is int:
+        found: list[Any] = words.tolist()
+        return found
+    dtype = kind.numpy if isinstance(kind, DType) else np.dtype(kind)
+    made = words.astype(f"u{dtype.itemsize}").view(dtype)
+    return list(made) if isinstance(kind, DType) else made.tolist()
+
+
+def _several(group: str, words: Any, said: Any) -> list[Any]:
+    dtype = GROUPS[group].dtype
+    numpys = _one(dtype, words)
+    pythons = OF_NUMPYS[dtype]
+    return [
+        v if bits & NUMPYS else int(v) if bits & WHOLE else pythons(v)
+        for v, bits in zip(numpys, said.tolist(), strict=True)
+    ]
