@@ -213,3 +213,11 @@ def test_no_quotient_of_floats_is_rounded_wrongly(tmp_path):
     library.hard_cases(*range_of, ctypes.byref(found), ctypes.byref(wrong))
 
     assert (found.value, wrong.value) == (46_517_418, 0)
+
+
+def test_an_operand_may_be_called_as_the_quotients_are():
+    source = ow.fuse(lambda v0_chunk, y: (v0_chunk / y, y.max(axis=1) + v0_chunk.max(axis=1))).lower(
+        np.ones((8, 128), F32), np.ones((8, 1), F32), target="sm_80").source  # fmt: skip
+
+    assert "float v0_chunk[LANES]" in source
+    assert "float* __restrict__ v0_chunk," not in source
