@@ -89,23 +89,19 @@ def by_chunks(step: Pass, divisions: Mapping[str, Division]) -> Pass:
         of = division._replace(dividend=text.partition("= ")[2].rstrip(";"))
         found.append(Quotients(_renamed(line, names), _needed(lines, tokens(of.dividend)), of))
         names[found[-1].name] = f"{found[-1].register}[l]"
-    if not found:
-        return step
+    made = replace(step, lines=tuple(lines), quotients=tuple(found))
+    return _read_there(made, names) if found else step
+
+
+def _read_there(step: Pass, names: dict[str, str]) -> Pass:
+    """A pass that reads quotients in the registers of their chunks, without unneeded lines."""
     stores = tuple(replace(s, value=rename(s.value, names)) for s in step.stores)
     keeps = tuple(replace(k, value=rename(k.value, names)) for k in step.keeps)
-    reductions = tuple(
-        replace(r, accumulate=_renamed(r.accumulate, names)) for r in step.reductions
-    )
+    reductions = [replace(r, accumulate=_renamed(r.accumulate, names)) for r in step.reductions]
     asked = [s.value for s in stores] + [k.value for k in keeps]
     asked += [r.accumulate.text for r in reductions]
-    return replace(
-        step,
-        lines=_needed(lines, [token for text in asked for token in tokens(text)]),
-        quotients=tuple(found),
-        stores=stores,
-        keeps=keeps,
-        reductions=reductions,
-    )
+    lines = _needed(step.lines, [token for text in asked for token in tokens(text)])
+    return replace(step, lines=lines, stores=stores, keeps=keeps, reductions=tuple(reductions))
 
 
 def _renamed(line: Line, names: dict[str, str]) -> Line:
