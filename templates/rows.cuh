@@ -72,6 +72,30 @@ OW_UNROLL
 #endif
 }
 
+// A chunk of float32 divided by a value of its row, with IEEE's bits.  The product with the rounded
+// reciprocal is next to the quotient, and corrected by its rest to the nearest float (Markstein; a test
+// tries all that could be rounded wrongly), unless numbers come near to the ends of their range.  Then
+// all of the chunk are divided, of which a zero is its own product.  `x` may be `r` itself.
+template <int N, class X> OW_INLINE void divide_chunk(float (&r)[N], const X& x, const float y) {
+    const float by = 1.0f / y;
+    const float least = 0x1p-60f <= fabsf(by) && fabsf(by) <= 0x1p20f ? 0x1p-80f : nan<float>();
+    float quotient[N];
+    bool usual = true;
+OW_UNROLL
+    for (int l = 0; l < N; ++l) {
+        const float near = x[l] * by;
+        quotient[l] = fmaf(fmaf(near, -y, x[l]), by, near);
+        usual &= fabsf(quotient[l]) >= least;
+    }
+    if (usual) {
+OW_UNROLL
+        for (int l = 0; l < N; ++l) r[l] = quotient[l];
+    } else {
+OW_UNROLL
+        for (int l = 0; l < N; ++l) r[l] = x[l] == 0 && x[l] * by == 0 ? x[l] * by : x[l] / y;
+    }
+}
+
 // Places in shared memory where warps meet, or without shuffles threads, by the bytes of each.  No
 // template over the type: g++ does not take shared variables of templates for the block's.
 #if USE_WARP_SHUFFLE

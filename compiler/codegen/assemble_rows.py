@@ -7,10 +7,14 @@ from dataclasses import replace
 
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.kept_rows import MOST_BYTES, MOST_REGISTERS, keeping
+from opweave.compiler.codegen.operands import Setting
+from opweave.compiler.codegen.short_numbers import divides_by_row
 from opweave.compiler.codegen.vectorised import untouched
+from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, Pass
+from opweave.compiler.kernels.quotients import Division, by_chunks
 from opweave.compiler.kernels.walks import Walk, walk_map
 from opweave.compiler.toggles.choose import choose
 from opweave.compiler.toggles.facts import Facts
@@ -31,6 +35,17 @@ class RowAssembler(Assembler):
 
     TURNS_IN = "memory"
 
+    def __init__(self, setting: Setting, number: int):
+        super().__init__(setting, number)
+        self.divisions: dict[str, Division] = {}
+
+    def _bind(self, node: Node, phase: Phase) -> list[Line]:
+        lines = super()._bind(node, phase)
+        if not self.device.is_host and divides_by_row(self, node):
+            of, by = (self.text(o, node.result.id in self.form.kept) for o in node.operands)
+            self.divisions[lines[-1].results[0]] = Division(of, by)
+        return lines
+
     def facts(self) -> Facts:
         """On a GPU rows that fill their chunks are a class of their own: they take no guards."""
         found, plan = super().facts(), self.form.plan
@@ -47,16 +62,20 @@ class RowAssembler(Assembler):
 
     def _passes(self) -> tuple[list[Line], list[Pass]]:
         before, passes = super()._passes()
-        if self.form.plan is None or not (self.device.is_host or self._holds_rows()):
-            return before, passes
-        elements = self.facts().row_chunks * self.form.plan.lanes
-        most = MOST_BYTES if self.device.is_host else MOST_REGISTERS * 4
-        return before, keeping(passes, self._worth_keeping, elements, most)
+        if self.form.plan is not None and (self.device.is_host or self._holds_rows()):
+            elements = self.facts().row_chunks * self.form.plan.lanes
+            most = MOST_BYTES if self.device.is_host else MOST_REGISTERS * 4
+            passes = keeping(passes, self._worth_keeping, elements, most)
+        if self.divisions and not self._chosen("USE_FAST_MATH"):
+            passes = [by_chunks(step, self.divisions) for step in passes]
+        return before, passes
 
     def _holds_rows(self) -> bool:
         """On a GPU: the threads of a row have all of it in registers, in all passes."""
-        chosen = choose(self.template, self.facts(), self.overrides).toggles
-        return bool(chosen["USE_REGISTER_ROW"]) and not self.graph.repeated
+        return self._chosen("USE_REGISTER_ROW") and not self.graph.repeated
+
+    def _chosen(self, toggle: str) -> bool:
+        return bool(choose(self.template, self.facts(), self.overrides).toggles[toggle])
 
     def _completed(self, kernel: Kernel) -> Kernel:
         if self.device.is_host or self.form.plan is None or not self._holds_rows():

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from opweave.compiler.kernels.kernel_parts import Keep, Line, Pass
+from opweave.compiler.kernels.quotients import KEPT
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import tokens
 
@@ -63,7 +64,7 @@ def _read(line: Line, kept: Mapping[str, Keep]) -> Line:
 
 def _pruned(step: Pass) -> Pass:
     """Without lines and loads that nothing reads any more."""
-    if not any(line.text.endswith("_kept[c][l];") for line in step.lines):
+    if not any(line.text.endswith(KEPT) for line in step.lines):
         return step
     texts = [store.value for store in step.stores]
     texts += [running.accumulate.text for running in step.reductions]

@@ -4,7 +4,8 @@ A division of floats takes a dozen instructions, half of which look for numbers 
 range.  Where both numbers have at most 16 bits, and no such exponents, a product with the
 reciprocal and one correction give the quotient (``whole_quotient`` in ``templates/opweave.cuh``).
 Of bfloat16 numbers the product alone rounds to the quotient (``bfloat16_quotient``).  The
-reciprocal is computed once: the divisor is a literal, or the same for a row.
+reciprocal is computed once: the divisor is a literal, or the same for a row.  Float32 numbers of a
+row are divided a chunk at a time (``compiler/kernels/quotients.py``).
 
 A float becomes a byte by way of an int.  Whether an int can hold it is not asked where the float
 follows from bytes, or is clipped, by numbers of the text.
@@ -50,6 +51,20 @@ def _divided(made: TableReads, node: Node) -> str:
     if of.dtype in HALVES:
         return "short_quotient" if of.dtype is F16 else "bfloat16_quotient"
     return "whole_quotient" if _is_whole(made, of) and isinstance(by, Scalar) else ""
+
+
+def divides_by_row(made: TableReads, node: Node) -> bool:
+    """A node divides float32 numbers by one that is the same for a row, the long way."""
+    if node.operator is not OPERATORS["divide"] or node.result.dtype is not F32:
+        return False
+    of, by = node.operands
+    uniform = made.along_row(by) and not made.along_row(of) and not _is_power_of_two(by)
+    return uniform and not cheaper(made, node)
+
+
+def _is_power_of_two(by: Operand) -> bool:
+    """A literal by which a compiler divides in one product."""
+    return isinstance(by, Scalar) and abs(frexp(_number(by))[0]) == 0.5
 
 
 def _is_whole(made: TableReads, value: Value) -> bool:

@@ -25,7 +25,7 @@ BUILT_IN = (
 )
 # What the compiler appends to an operand's name; a user's name never ends like this.
 DERIVED = re.compile(
-    r"_(v|p|row|load|acc|all|next|parts?|kept|carry|turn|view\d*|tile|s\d+(x\d+)?)$"
+    r"_(v|p|row|load|acc|all|next|parts?|kept|chunk|carry|turn|view\d*|tile|s\d+(x\d+)?)$"
 )
 # What the compiler numbers itself.
 NUMBERED = re.compile(r"(v|s|t|r|n|out)\d+$")

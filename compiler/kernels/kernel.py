@@ -23,6 +23,7 @@ from opweave.compiler.kernels.kernel_parts import (
     Reduction,
 )
 from opweave.compiler.kernels.param import Param
+from opweave.compiler.kernels.quotients import listed
 from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import LaunchError
@@ -221,7 +222,7 @@ class Kernel:
             seen |= {load.register for load in step.loads}
             if step is self.passes[0]:
                 out += [carry.line for carry in self.carried]
-            out += step.lines
+            out += listed(step.quotients, step.lines)
             met = (*step.reductions, *(s for s in step.scans if s.accumulate not in step.lines))
             out += [r.accumulate for r in met]
             out += [r.join for r in met]

@@ -9,6 +9,7 @@ from opweave.compiler.ir.values import Extent, Where
 from opweave.compiler.kernels.addressed import Addressed, Factor, TypedOperand
 from opweave.compiler.kernels.layout import Access, Places
 from opweave.compiler.kernels.param import Param as Param  # in pickles of earlier versions
+from opweave.compiler.kernels.quotients import Quotients
 from opweave.compiler.kernels.read_first import (
     ReadFirst,
     columns_of,
@@ -197,7 +198,8 @@ class Pass:
     """One walk along the columns; of scans, one along the elements of a tile.
 
     ``chooses``: its reductions take each element, and choose whether it counts, without a branch;
-    ``places``: where in tables the elements of a chunk lie.
+    ``places``: where in tables the elements of a chunk lie; ``quotients``: divisions of a chunk at
+    once, before the ``lines`` of each element.
     """
 
     loads: tuple[OperandLoad, ...]
@@ -209,6 +211,7 @@ class Pass:
     keeps: tuple[Keep, ...] = ()
     chooses: bool = False
     places: tuple[Places, ...] = ()
+    quotients: tuple[Quotients, ...] = ()
 
     @property
     def uses_column(self) -> bool:

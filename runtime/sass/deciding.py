@@ -50,16 +50,18 @@ def _slice(flow: Flow, *, stores_decide: bool) -> Deciding:
             leading[other].append(block)
     before: dict[int, frozenset[Name]] = dict.fromkeys(flow.leaders, frozenset())
     rows: set[int] = set()
-    waiting = list(flow.leaders)
+    # in turns, each block once: behind a function stand all blocks that call it
+    waiting = dict.fromkeys(reversed(flow.leaders))
     while waiting:
-        block = waiting.pop()
+        block = next(iter(waiting))
+        del waiting[block]
         names: set[Name] = set().union(*(before[b] for b in following[block]))
         for n in reversed(range(block, flow.ends[block])):
             if _step(every[n], names, stores_decide=stores_decide):
                 rows.add(n)
         if names != before[block]:
             before[block] = frozenset(names)
-            waiting += leading[block]
+            waiting |= dict.fromkeys(leading[block])
     from_shared = any(every[n].root == "LDS" for n in rows)
     return Deciding(frozenset(rows), {b: _plain(n) for b, n in before.items()}, from_shared)
 

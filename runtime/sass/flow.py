@@ -39,6 +39,11 @@ class Flow:
                     found[n] = labels[goal]
         return found
 
+    def is_call(self, n: int) -> bool:
+        """To a function, which comes back; ptxas also leaves loops by calls of labels."""
+        one = self.listing.instructions[n]
+        return one.root == "CALL" and not any(o.text.startswith(".L") for o in one.operands)
+
     @cached_property
     def leaders(self) -> tuple[int, ...]:
         """First instructions of blocks, in order."""
@@ -60,17 +65,17 @@ class Flow:
     @cached_property
     def returns(self) -> list[int]:
         """Blocks behind calls."""
-        every = self.listing.instructions
-        return [b for b in self.leaders if b and every[b - 1].root == "CALL"]
+        return [b for b in self.leaders if b and self.is_call(b - 1)]
 
     def successors(self, leader: int, *, calls: bool = False) -> list[int]:
         """Blocks that follow; those of a called function, too, where asked for."""
         last = self.ends[leader] - 1
         one = self.listing.instructions[last]
         out = []
-        if last in self.targets and (one.root == "BRA" or calls):
+        called = self.is_call(last)
+        if last in self.targets and (calls or not called):
             out.append(self.targets[last])
-        falls = one.root == "CALL" or not (one.root in (*STOPS, "BRA") and is_always(one))
+        falls = called or not (one.root in (*STOPS, "BRA", "CALL") and is_always(one))
         if falls and last + 1 in self.ends:
             out.append(last + 1)
         return out

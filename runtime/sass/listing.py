@@ -95,8 +95,13 @@ class Listing:
 
 
 def split(text: str) -> list[str]:
-    """Operands of an instruction; a comma inside of brackets belongs to one of them."""
-    return [part.strip() for part in re.split(r",(?![^\[(]*[\])])", text) if part.strip()]
+    """Operands of an instruction; a comma inside of brackets belongs to one of them.
+
+    >>> split("R2 `(softmax_row_f32)"), split("R4, [R2.64+0x10]")
+    (['R2', '`(softmax_row_f32)'], ['R4', '[R2.64+0x10]'])
+    """
+    parts = re.split(r",(?![^\[(]*[\])])|\s(?=`)", text)
+    return [part.strip() for part in parts if part.strip()]
 
 
 def operand(text: str) -> SassOperand:

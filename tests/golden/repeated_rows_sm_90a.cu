@@ -82,11 +82,12 @@ unit_row_f32(
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
             float x_v[LANES];
             read_chunk(x_v, x_row, c, j0);
+            float v3_chunk[LANES];
+            divide_chunk(v3_chunk, x_v, v2);  // divide: f32[n0, n1], line 2
             float out_v[LANES];
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
-                const float v3 = x_v[l] / v2;  // divide: f32[n0, n1], line 2
-                const float v4 = v3 + 0.1f;  // add: f32[n0, n1], line 2
+                const float v4 = v3_chunk[l] + 0.1f;  // add: f32[n0, n1], line 2
                 out_v[l] = v4;
             }
 #if USE_REGISTER_ROW

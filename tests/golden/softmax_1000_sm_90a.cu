@@ -113,12 +113,12 @@ softmax_row_f32(
 #pragma unroll
         for (int k = 0; k < CHUNKS; ++k) {
             const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            float v4_chunk[LANES];
+            divide_chunk(v4_chunk, v2_kept[c], sum0);  // divide: f32[n0, n1], line 3
             float out_v[LANES];
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
-                const float v2 = v2_kept[c][l];  // exp: f32[n0, n1], line 2, kept
-                const float v4 = v2 / sum0;  // divide: f32[n0, n1], line 3
-                out_v[l] = v4;
+                out_v[l] = v4_chunk[l];
             }
             store_chunk(out + row * cols + j0, out_v, edge - j0);
         }

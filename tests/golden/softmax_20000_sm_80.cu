@@ -113,13 +113,18 @@ softmax_row_f32(
         for (int k = 0; k < CHUNKS; ++k) {
             const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
             const auto& x_v = x_next[k];
-            float out_v[LANES];
+            float v4_chunk[LANES];
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
                 const float v1 = x_v[l] - max0;  // subtract: f32[n0, n1], line 2
                 const float v2 = exp(v1);  // exp: f32[n0, n1], line 2
-                const float v4 = v2 / sum0;  // divide: f32[n0, n1], line 3
-                out_v[l] = v4;
+                v4_chunk[l] = v2;
+            }
+            divide_chunk(v4_chunk, v4_chunk, sum0);  // divide: f32[n0, n1], line 3
+            float out_v[LANES];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                out_v[l] = v4_chunk[l];
             }
             store_chunk(out + row * cols + j0, out_v, edge - j0);
         }

@@ -123,12 +123,12 @@ picked_softmax_row_f32(
 #pragma unroll
         for (int k = 0; k < CHUNKS; ++k) {
             const index_t c = c0 + k, j0 = (c * THREADS_PER_ROW + lane) * LANES, edge = row_end(j0, width);
+            float v5_chunk[LANES];
+            divide_chunk(v5_chunk, v3_kept[c], sum0);  // divide: f32[4, n1]
             float out_v[LANES];
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
-                const float v3 = v3_kept[c][l];  // exp: f32[4, n1], kept
-                const float v5 = v3 / sum0;  // divide: f32[4, n1]
-                out_v[l] = v5;
+                out_v[l] = v5_chunk[l];
             }
             store_chunk(out + row * cols + j0, out_v, edge - j0);
         }

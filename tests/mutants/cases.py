@@ -45,6 +45,24 @@ def wide(shape):
     return aligned(array(shape).astype(np.float64))
 
 
+def by_values(x, y):
+    return x / y, x.min(axis=-1)
+
+
+def quotients():
+    """Rows, and what they are divided by: numbers of all kinds, and quotients of all sizes."""
+    powers = 2.0 ** np.array([-126, -61, -60, -40, -21, -20, 0, 19, 59, 60, 61, 127])
+    by = np.concatenate([FLOAT_EDGES, powers, powers * -1.7]).astype(np.float32)
+    numbers = np.random.default_rng(4).standard_normal((by.size, 60)) * by[:, None]
+    scaled = numbers * 2.0 ** np.linspace(-130, 127, 60)
+    edges = np.broadcast_to(np.array(FLOAT_EDGES), (by.size, len(FLOAT_EDGES)))
+    rows = np.concatenate([numbers, scaled, edges], axis=1).astype(np.float32)
+    # reciprocals that lose bits, of quotients next to the middle of two floats
+    by[:2] = np.array([15524161, 13731829]) * 2.0**104
+    rows[:2] = np.array([[16370234], [15643210]]) * 2.0**90
+    return [aligned(rows), aligned(by.reshape(-1, 1))]
+
+
 def scores(x, w, b):
     return softmax(-1 - np.abs(x @ w + b))
 
@@ -230,6 +248,7 @@ with np.errstate(all="ignore"):
         "long neighbours": (neighbours, pairs(FLOAT_EDGES, np.float64), {}),
         "neighbours of 16 bits": (neighbours, pairs(FLOAT_EDGES, np.float16), {}),
         "neighbours in bfloat16": (neighbours, pairs(FLOAT_EDGES, dtype_of("bfloat16")), {}),
+        "row by a value": (by_values, quotients(), {}),
         "bytes of floats": (
             quantise,
             [np.resize(pairs(FLOAT_EDGES, np.float32)[0], (6, 7, 3))],
@@ -383,7 +402,7 @@ HELPER_CASES = [
     "bytes of floats", "windows", "places", "windows of rows", "index", "int8", "uint16",
     "whole numbers", "parts of numbers", "ends of bytes", "windows in steps",
     "neighbours", "long neighbours", "neighbours of 16 bits", "neighbours in bfloat16",
-    "row of runs", "columns of a block", "columns of blocks",
+    "row of runs", "columns of a block", "columns of blocks", "row by a value",
 ]  # fmt: skip
 
 

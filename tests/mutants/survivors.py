@@ -40,6 +40,15 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "Chunks that lie inside are filled, or loaded with guards, as others are: slower, and right.",
     ),
     (
+        r"rows\.cuh:\d+: .*(quotient\[l\]\) > least|fabsf\(by\) <= \(0x1p20f, true\)|== \(0, true\) \? x"
+        r"|x\[l\] \+ by == 0 \?)",
+        "More numbers of a row are divided one by one: slower, and the same bits.",
+    ),
+    (
+        r"rows\.cuh:\d+: flip a comparison: .*x\[l\] != 0 && x\[l\] \* by == 0",
+        "A product with the reciprocal is 0 where the quotient is, and zeros are divided.",
+    ),
+    (
         r"map_chunks\.cu\.j2:\d+: swap .*: `const index_t j0 = first \+ c \* \(BLOCK \* VECTOR\);`",
         "Of a map that repeats no step a GPU's threads take batches; tests/api/test_repeat.py has "
         "the columns of one that does, chunk by chunk.",

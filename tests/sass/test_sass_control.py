@@ -30,6 +30,53 @@ def test_a_loop_runs_as_often_as_the_launch_says(trips, block):
     assert not run.skipped
 
 
+# ptxas leaves a loop by a call of a label, from which nothing returns; a function stands behind.
+LEFT_BY_A_CALL = """
+    S2R R0, SR_TID.X
+    MOV R1, c[0x0][0x160]
+.L_1:
+    LDG.E R3, [R4.64]
+    FSETP.GT.AND P1, PT, R3, RZ, PT
+    @P1 BRA `(.L_3)
+    MOV R2, 0x80
+    CALL.REL.NOINC `(slow)
+.L_3:
+    IADD3 R1, R1, -0x1, RZ
+    ISETP.NE.AND P0, PT, R1, RZ, PT
+    @!P0 CALL.REL.NOINC `(.L_2)
+    BRA `(.L_1)
+.L_2:
+    EXIT
+slow:
+    MOV R3, RZ
+    RET.REL.NODEC R2 `(kernel)
+"""
+
+
+def test_a_call_of_a_label_is_a_jump_and_one_of_a_function_comes_back():
+    run = executor(LEFT_BY_A_CALL, constants={0x160: 5}).run()
+
+    # what data decides is left out, with the function that it calls
+    assert list(run.issued) == [1, 1, 5, 5, 5, 0, 0, 5, 5, 5, 4, 1, 0, 0]
+    (left_out,) = run.skipped
+    assert left_out.warps == 5
+
+
+CALLS = """
+    MOV R2, 0x20
+    CALL.REL.NOINC `(add)
+    MOV R4, RZ
+    EXIT
+add:
+    FADD R3, R3, R3
+    RET.REL.NODEC R2 `(kernel)
+"""
+
+
+def test_a_function_returns_to_the_address_that_its_caller_has_left():
+    assert list(executor(CALLS).run().issued) == [1] * 6
+
+
 DIVERGES = """
     S2R R0, SR_TID.X
     BSSY B0, `(.L_3)

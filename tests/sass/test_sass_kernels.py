@@ -118,10 +118,11 @@ def test_multiplications_of_a_product_are_all_there(target):
 
 
 def test_what_the_table_of_gpu_kernels_has_for_softmax_and_maps():
-    # read off the disassembly by hand; softmax took 48 while it computed exponentials twice
+    # read off the disassembly by hand; softmax took 48 while it computed exponentials twice, and 27
+    # while it divided them one by one
     for function, args, expected in (
         (polynomial, (f32(1 << 16), f32(1 << 16)), 12),
-        (softmax, (f32(64, 1024),), 27),
+        (softmax, (f32(64, 1024),), 21),
     ):
         (kernel,) = ow.profile(function, *args).kernels
         found = kernel.counters["smsp__inst_executed.sum"] * 32 / args[0].size

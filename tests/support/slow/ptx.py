@@ -1,6 +1,6 @@
 """What leaves the default tier of tests/ptx."""
 
-from tests.support.tiers import Slow, diagonal, every, only, some
+from tests.support.tiers import Slow, away, diagonal, every, only, some
 
 # fmt: off
 TABLE: dict[str, dict[str, Slow]] = {
@@ -12,6 +12,11 @@ TABLE: dict[str, dict[str, Slow]] = {
     },
     "test_narrow_types.py": {
         "test_rows_of_all_lengths_agree_with_verify_mode": every(3),
+    },
+    "test_row_quotients.py": {
+        "test_no_quotient_of_floats_is_rounded_wrongly": away(
+            "ptx/test_row_quotients.py::test_a_quotient_next_to_the_middle_of_two_floats_is_the_nearer_one"),
+        "test_rows_of_all_lengths_and_passes_are_divided_as_separate_kernels_do": some("37-twice"),
     },
     "test_users_kernels.py": {
         "test_a_kernel_gives_what_its_source_means": some("spin lock-1", "transpose through a tile-0",
