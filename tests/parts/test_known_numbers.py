@@ -85,7 +85,7 @@ def test_a_power_by_a_calls_number_is_the_function_that_numpy_takes(number, dtyp
 
 def test_numbers_that_make_no_other_function_share_a_kernel():
     x, fused = np.random.default_rng(0).random(50), ow.fuse(powers)
-    for number in (3.0, 1 / 2.2, -2.0, 0.0):
+    for number in (2.5, 1 / 2.2, -2.0, 0.0):
         np.testing.assert_allclose(fused(x, number)[0], x**number, 1e-12)
     assert len(fused.traces) == 1
 
