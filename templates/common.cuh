@@ -165,7 +165,7 @@ template <class T> OW_INLINE T int_pow(T x, T y) {
 }
 
 // x * x * x with what the square loses: within 0.51 ULP.  Where the square overflows, that is NaN.
-template <class T> OW_INLINE T cube(T x) {
+template <class T> OW_INLINE T third_power(T x) {
     const T square = x * x, lost = fma(x, x, -square);
     const T made = fma(square, x, lost * x);
     return made == made ? made : square * x;

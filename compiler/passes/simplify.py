@@ -97,7 +97,7 @@ IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
 REWRITES: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
     ("power", _second_is(2), "square"),  # x ** 2 -> x * x, exact where pow is not
     ("power", _is_root, "sqrt"),  # x ** 0.5 -> sqrt(x)
-    ("power", _is_cube, "cube"),  # x ** 3
+    ("power", _is_cube, "third_power"),  # x ** 3
 )
 
 

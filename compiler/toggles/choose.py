@@ -15,7 +15,7 @@ from opweave.compiler.ir.accumulation import Plan, ScanPlan
 from opweave.compiler.ir.device import Device
 from opweave.compiler.toggles import rows
 from opweave.compiler.toggles.facts import Declared, Facts, Toggle, one_of
-from opweave.compiler.toggles.rows import COMMON, MOST_ELEMENTS, PLAN, SHUFFLE
+from opweave.compiler.toggles.rows import COMMON, MOST_CHUNKS, MOST_ELEMENTS, PLAN, SHUFFLE
 from opweave.compiler.toggles.shared_memory import (
     REMEDIES,
     opted_bytes,
@@ -204,8 +204,9 @@ def _refuse(names: str, chosen: Mapping[str, int], reason: str) -> NoReturn:
 
 
 def _check_map(chosen: Mapping[str, int], facts: Facts) -> None:
-    if chosen["VECTOR"] * chosen["CHUNKS"] > MOST_ELEMENTS:
-        reason = f"a thread keeps at most {MOST_ELEMENTS} elements in registers"
+    most = MOST_ELEMENTS * (MOST_CHUNKS if facts.device.is_host else 1)
+    if chosen["VECTOR"] * chosen["CHUNKS"] > most:
+        reason = f"a thread keeps at most {most} elements in registers"
         _refuse("VECTOR CHUNKS", chosen, reason)
 
 

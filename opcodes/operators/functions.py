@@ -61,7 +61,7 @@ def _of_numbers(name: str, function: Callable[[float], float]) -> Callable[..., 
     return applied
 
 
-def cube(x: Any) -> Any:
+def third_power(x: Any) -> Any:
     """``x ** 3`` in floats."""
     dtype = np.result_type(x)
     wanted = dtype if dtype.kind == "f" else rules.float_of(dtypes.of(dtype)).numpy
@@ -98,7 +98,7 @@ SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
     ("erfc", _erfc, {"f": "erfc(x)"}, Cost(30, 1), figures((4, 5 + 5), (0.51, 5))),
     ("tgamma", _tgamma, {"f": "tgamma(x)"}, Cost(40, 2), figures((5, 10 + 10), (0.51, 10))),
     ("lgamma", _lgamma, {"f": "lgamma(x)"}, Cost(40, 2), figures((6, 4 + 10), (0.51, 10))),
-    ("cube", cube, {"f": "cube(x)"}, Cost(6), counted(0.6)),
+    ("third_power", third_power, {"f": "third_power(x)"}, Cost(6), counted(0.6)),
     ("degrees", np.degrees, {"f": "x * (T)57.295779513082323"}, Cost(1), counted(1.5)),
     ("radians", np.radians, {"f": "x * (T)0.017453292519943295"}, Cost(1), counted(1.5)),
 )
@@ -107,7 +107,7 @@ SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
 SLOPES = {"sin": 1.0, "cos": 1.0}
 
 # ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c); the cube is ours.
-POWERS_BY_NUMBER = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal", 3: "cube"}
+POWERS_BY_NUMBER = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal", 3: "third_power"}
 
 
 def power_by_number(kind: str, number: Any) -> str:
@@ -115,7 +115,7 @@ def power_by_number(kind: str, number: Any) -> str:
     is_square = type(number) is int and number == 2  # 2.0 makes floats of integers
     if type(number) in (int, float) and (kind in "fc" or is_square):
         found = POWERS_BY_NUMBER.get(number, "power")
-        return found if kind == "f" or found != "cube" else "power"
+        return found if kind == "f" or found != "third_power" else "power"
     return "power"
 
 

@@ -66,19 +66,20 @@ def _cast(x: Any, dtype: Any) -> Any:
     return (array.real if drops_imaginary else array).astype(dtype)  # without a warning
 
 
+# Of two bools both are asked, which vectors do, too.
 ARITHMETIC: tuple[tuple[str, Any, Fragments], ...] = (
-    ("add", np.add, {"fu": "x + y", "i": "wrap_add(x, y)", "b": "x || y"}),
+    ("add", np.add, {"fu": "x + y", "i": "wrap_add(x, y)", "b": "x | y"}),
     ("subtract", np.subtract, {"fu": "x - y", "i": "wrap_sub(x, y)"}),
-    ("multiply", np.multiply, {"f": "x * y", "iu": "wrap_mul(x, y)", "b": "x && y"}),
+    ("multiply", np.multiply, {"f": "x * y", "iu": "wrap_mul(x, y)", "b": "x & y"}),
     ("divide", np.divide, {"f": "x / y"}),
     ("remainder", np.remainder, {"fiu": "floor_mod(x, y)"}),
     ("maximum", np.maximum, {"f": "max_nan(x, y)", "iub": "x > y ? x : y"}),
     ("minimum", np.minimum, {"f": "min_nan(x, y)", "iub": "x < y ? x : y"}),
-    ("logical_and", np.logical_and, {"fiub": "x && y"}),
-    ("logical_or", np.logical_or, {"fiub": "x || y"}),
+    ("logical_and", np.logical_and, {"fiu": "x && y", "b": "x & y"}),
+    ("logical_or", np.logical_or, {"fiu": "x || y", "b": "x | y"}),
     ("logical_xor", np.logical_xor, {"fiub": "!x != !y"}),
-    ("bitwise_and", np.bitwise_and, {"iu": "x & y", "b": "x && y"}),
-    ("bitwise_or", np.bitwise_or, {"iu": "x | y", "b": "x || y"}),
+    ("bitwise_and", np.bitwise_and, {"iub": "x & y"}),
+    ("bitwise_or", np.bitwise_or, {"iub": "x | y"}),
     ("bitwise_xor", np.bitwise_xor, {"iu": "x ^ y", "b": "x != y"}),
     ("left_shift", np.left_shift, {"iu": "shift_left(x, y)"}),
     ("right_shift", np.right_shift, {"iu": "shift_right(x, y)"}),

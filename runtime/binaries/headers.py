@@ -8,7 +8,7 @@ from functools import cache
 
 from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
 from opweave.runtime.binaries.row_passes import with_row_passes
-from opweave.runtime.binaries.truths import with_bytes, without_branches
+from opweave.runtime.binaries.truths import with_bytes
 from opweave.templates import TEMPLATES
 
 SPECIAL = TEMPLATES / "host" / "special.cuh"
@@ -71,10 +71,8 @@ def left_out(source: str) -> str:
     return "".join(f"#define {kind}\n" for kind in kinds)
 
 
-# In this order: bools are known by their type, which bytes have lost.
 REWRITES = (
     without_second_rounding,
-    without_branches,
     with_bytes,
     with_row_passes,
     with_short_functions,

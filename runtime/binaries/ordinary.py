@@ -27,6 +27,7 @@ QUOTIENT = re.compile(
 # The statements of a loop that may run twice: names that it declares, and registers that it sets.
 DECLARES = re.compile(r"(?:const )?(?!else\b|return\b)[A-Za-z_][\w:<>]* \w+ = (?P<of>[^;]*);")
 SETS = re.compile(r"(?P<to>\w+)(?P<at>(?:\[\w+\])+) = (?P<of>[^;]*);")
+WRITTEN = re.compile(r"\b__device__\b[^;{}()]*\b(\w+)\(([^()]*)\)\s*\{")
 COMMENT = re.compile(r"//.*")
 NOTED = "ow_noted"
 # The places of a chunk in a table, which are indices.
@@ -42,21 +43,21 @@ def with_short_functions(text: str) -> str:
     if INCLUDE not in text:
         return text
     made = LOOP.sub(lambda match: _short_loop(match, text[: match.start()]), text)
-    made = PLACES.sub(_short_places, made)
+    made = PLACES.sub(lambda match: _short_places(match, made[: match.start()]), made)
     return made if made == text else made.replace(INCLUDE, WITH)
 
 
 def _short_loop(match: re.Match[str], before: str) -> str:
     body = shortened(match["body"], before, NOTED)
-    if body == match["body"] or not runs_twice(match["body"]):
+    if body == match["body"] or not runs_twice(match["body"]) or has_effects(body, before):
         return match[0]
     indent, gap = match["indent"], "\n" * bool(match["pragma"])
     return f"{gap}{indent}{BEGIN}{match['head']}\n{body}{indent}}}{END}\n"
 
 
-def _short_places(match: re.Match[str]) -> str:
+def _short_places(match: re.Match[str], before: str) -> str:
     body = shortened(match["body"], "", NOTED)
-    if body == match["body"]:
+    if body == match["body"] or has_effects(body, before):
         return match[0]
     return f"places_noted{match['chunk']}auto& {NOTED}, {body}"
 
@@ -82,6 +83,12 @@ def shortened(body: str, before: str, noted: str) -> str:
         return f"{match['in']}row_quotient({noted}, {match['of']}, {by})"
 
     return QUOTIENT.sub(quotient, CALL.sub(rf"\1({noted}, ", body))
+
+
+def has_effects(body: str, before: str) -> bool:
+    """Whether a loop calls a function, written in front of it, that may change an argument."""
+    found = (name for name, parameters in WRITTEN.findall(before) if set("&*") & set(parameters))
+    return any(re.search(rf"\b{name}\(", body) for name in found)
 
 
 def runs_twice(body: str) -> bool:

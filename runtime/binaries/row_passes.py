@@ -18,6 +18,7 @@ from opweave.runtime.binaries.ordinary import (
     INCLUDE,
     NOTED,
     WITH,
+    has_effects,
     set_and_read,
     shortened,
 )
@@ -46,6 +47,7 @@ LEAVES = re.compile(r"\b(?:continue|return|break)\b")
 MAY_OVERLAP = re.compile(r"^ +(?:const )?[\w:]+\* (?!__restrict__)", re.MULTILINE)
 # Chunks of a row from which its divisions alone are worth a reciprocal, and notes.
 LEAST_DIVIDED = 8
+WHOLE = "ow_whole"
 LAMBDA = "__attribute__((always_inline)) {"
 
 
@@ -73,9 +75,14 @@ class Body:
             return None
         if "store_" in self.text and MAY_OVERLAP.search(self.before):
             return None
-        known = {name: line for line, name in IDENTITY.findall(self.before)}
-        running = found[0] & found[1]
-        return " ".join(known[r] for r in sorted(running)) if running <= known.keys() else None
+        if has_effects(self.text, self.before):
+            return None
+        running = sorted(found[0] & found[1])
+        known = [
+            [line for line, name in IDENTITY.findall(self.before) if name == r] for r in running
+        ]
+        # a loop before may have set it, too
+        return " ".join(k[0] for k in known) if all(len(k) == 1 for k in known) else None
 
 
 def _run(match: re.Match[str], before: str) -> str:
@@ -88,7 +95,7 @@ def _run(match: re.Match[str], before: str) -> str:
     if short != body.text:
         identities = body.identities()
     begin = f"{HEADS[match['head']]}, {edge} / LANES, "
-    takes = "(const auto whole, const index_t c)"
+    takes = f"(const auto {WHOLE}, const index_t c)"
     if identities is None:
         begin = f"ow_run_chunks({begin}"
     else:
@@ -97,9 +104,9 @@ def _run(match: re.Match[str], before: str) -> str:
         least = 0 if CALL.search(body.text) else LEAST_DIVIDED
         begin = f"ow_run_pass<{bits}, LANES>({begin}{least}, [&] {{ {again} }}, "
         body = Body(short, before)
-        takes = f"(const auto whole, auto& {NOTED}, const index_t c)"
-    hint = f" if (whole && {edge} - j0 < LANES) __builtin_unreachable();"
-    inside = body.text.replace(f"j0 + l < {edge}", f"whole || j0 + l < {edge}")
+        takes = f"(const auto {WHOLE}, auto& {NOTED}, const index_t c)"
+    hint = f" if ({WHOLE} && {edge} - j0 < LANES) __builtin_unreachable();"
+    inside = body.text.replace(f"j0 + l < {edge}", f"{WHOLE} || j0 + l < {edge}")
     inside = FIRST_LINE.sub(lambda m: m[0] + hint, inside, count=1)
     indent = match["indent"]
     return f"{match['gap']}{indent}{begin}[&]{takes} {LAMBDA}\n{inside}{indent}}});\n"

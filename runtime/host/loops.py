@@ -144,11 +144,17 @@ class HostLoop:
             if owner.is_new:
                 values[owner.name] = items
             elif owner.is_read:
-                values[owner.name][:] = items
+                kept = values[owner.name]
+                kept[:] = [*map(_as_before, kept, items), *items[len(kept) :]]
             else:
                 values[owner.name] += items
         if at:
             _free()(at)
+
+
+def _as_before(old: Any, new: Any) -> Any:
+    """The object that lay at a place, where C has left the same there; else the new one."""
+    return old if type(old) is type(new) and (repr(old) == repr(new)) else new
 
 
 @Once

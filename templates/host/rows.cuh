@@ -10,9 +10,10 @@
 #else
 #include "../rows.cuh"
 
-// The chunks of a row: those that lie inside of it, and what is left.
+// The chunks of a row, which one thread has: those that lie inside of it, and what is left.
 template <class Body>
 OW_INLINE void ow_run_chunks(index_t c, const index_t end, const index_t step, const index_t whole, const Body& body) {
+    static_assert(sizeof(Body) && THREADS_PER_ROW == 1, "one thread does a row");
     for (; c < end && c < whole; c += step) body(Constant<1>(), c);
     for (; c < end; c += step) body(Constant<0>(), c);
 }

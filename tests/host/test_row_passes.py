@@ -6,6 +6,7 @@ import pytest
 import opweave as ow
 from opweave.runtime.binaries.row_passes import with_row_passes
 
+X = np.linspace(-1, 1, 1200, dtype=np.float32).reshape(4, 300)
 SPECIAL = {
     "f4": [0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-38, 3e38, 1e25, 1e-25, -88, -104, 90],
     "f8": [0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e-308, 1e308, 1e250, 1e-200, -709, -746, 710],
@@ -216,7 +217,7 @@ def test_a_pass_runs_again_only_where_it_finds_what_it_found(body):
     assert (AGAIN in made) == (RUN[body] == AGAIN) == ('#include "ordinary.cuh"' in made)
     assert (made == text) == (RUN[body] not in (CHUNKS, AGAIN))
     assert made.count("\n") == text.count("\n")  # of a complaint
-    assert ("whole || j0 + l < width" in made) == (made != text)
+    assert ("ow_whole || j0 + l < width" in made) == (made != text)
     assert ("sum0_acc[l] = 0; }" in made) == ("sum0" in body)
 
 
@@ -233,6 +234,49 @@ def test_nor_where_it_may_store_what_it_reads_or_does_more(old, new):
     made = with_row_passes(text)
     assert CHUNKS in made
     assert AGAIN not in made
+
+
+OWN = {
+    "beside a maximum of bools": lambda both, near, a, b: both(a, b).max(axis=1),
+    "of bools and of integers": lambda both, near, a, b: both(a, b) | both(a > 9, b > 9),
+    "names of ours": lambda both, near, a, b: np.logical_and(a + 1, b + 2) & near(a * b),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("case", OWN)
+def test_truths_of_integers_are_not_those_of_their_bits(case):
+    text = "bool v0 = x > 0; bool v1 = x < 5; return v0 && v1;"
+    near = ow.operator("near", text, "bool", lambda x: (x > 0) & (x < 5))
+    text = "const bool r = x && y; return r;"
+    both = ow.operator("both", text, "bool", lambda x, y: np.logical_and(x, y))
+    fused = ow.fuse(lambda a, b: OWN[case](both, near, a, b))
+    a, b = np.tile([1, 2, 4, 0], 500).reshape(4, 500), np.tile([2, 1, 4, 1], 500).reshape(4, 500)
+
+    assert np.array_equal(fused(a, b), fused.reference(a, b))
+
+
+@pytest.mark.host
+def test_names_of_an_edited_source_are_its_own():
+    program = ow.fuse(lambda x: x - x.max(axis=1, keepdims=True)).lower(X, target="host")
+    source = program.source.replace("= x_v[l] - max0;", "= x_v[l] - max0 + whole;")
+    source = source.replace("    // pass 0", "    const float whole = 5;\n    // pass 0", 1)
+
+    assert np.array_equal(program.compile(source)(X), X - X.max(axis=1, keepdims=True) + 5)
+
+
+@pytest.mark.host
+def test_what_counts_its_calls_runs_once():
+    program = ow.fuse(lambda x: np.exp(x)).lower(X, target="host")
+    source = program.source.replace("exp(x_v[c][l]);", "exp(x_v[c][l]) + tick(calls);")
+    source = source.replace("    float out_v", "    unsigned calls = 0;\n    float out_v", 1)
+    helper = '__device__ float tick(unsigned& n) { return (float)n++; }\nextern "C"'
+    rare = X.copy()
+    rare[0, 3] = -200
+    edited = program.compile(source.replace('extern "C"', helper, 1))
+
+    assert np.array_equal(edited(rare)[1:], edited(X)[1:])
+    assert edited(rare)[0, 3] == 3
 
 
 def test_texts_without_rows_are_left_as_they_are():
