@@ -17,7 +17,7 @@ from opweave.compiler.ir.pace import (
     mean_seconds,
     pays_between,
 )
-from opweave.compiler.ir.values import Extents, Where
+from opweave.compiler.ir.values import Extents, Where, count
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.compile_costs import MOST_OF_WHOLE, whole_seconds
@@ -37,7 +37,7 @@ class TooLongError(TraceError):
 
 
 class ShortError(TraceError):
-    """Calls of NumPy's library between kernels cost more than the kernels save."""
+    """NumPy is done before kernels, and calls of its library between them, would be."""
 
 
 class Loop(NamedTuple):
@@ -83,26 +83,40 @@ def check_rounds(found: Specialised, name: str) -> None:
 
 
 def check_short(found: Specialised, name: str) -> None:
-    """Ask that NumPy runs what it is done with before a whole would be, with calls of its own.
+    """Ask that NumPy runs what it is done with before a whole would be.
 
-    That follows from the function, the types and the powers of two of extents: a function whose
-    guard tells apart calls that are alike in these is a whole.
+    Many kernels for single numbers (``[v * 2 for v in x]``) do not pay. With calls of NumPy's
+    own that follows from the function, the types and the powers of two of extents: a function
+    whose guard tells apart calls that are alike in these is a whole.
 
     Raises:
-        ShortError: calls of NumPy's library cost more than kernels save.
+        ShortError: kernels save less than they, or calls of NumPy's library, cost.
     """
     trace = found.variant.trace
+    if len(found.lowered.schedule.groups) >= MANY_KERNELS and _is_of_numbers(found):
+        text = "a kernel for each of many numbers costs more than NumPy's operations"
+        raise _short(f"{name}: {text}", trace.graph, found.extents)
     if trace.static or not any(node.is_library for node in trace.graph.nodes):
         return
     sizes = SizeClass(trace.graph, found.extents)
     if not all(sizes.settles(condition) for condition, _ in found.variant.graph.conditions):
         return
     if not pays_between(trace.graph.nodes, sizes.least):
-        error = ShortError(
-            f"{name}: its kernels save less than calls of NumPy's library between them cost"
-        )
-        error.mean_seconds = mean_seconds(trace.graph.nodes, sizes.least)
-        raise error
+        text = "its kernels save less than calls of NumPy's library between them cost"
+        raise _short(f"{name}: {text}", trace.graph, sizes.least)
+
+
+def _short(text: str, graph: FunctionGraph, extents: Extents) -> ShortError:
+    error = ShortError(text)
+    error.mean_seconds = mean_seconds(graph.nodes, extents)
+    return error
+
+
+def _is_of_numbers(found: Specialised) -> bool:
+    """Whether every operation of a function is one of single elements."""
+    nodes = (node for node in found.variant.trace.graph.nodes if not node.is_view)
+    values = (value for node in nodes for value in (*node.values, *node.results))
+    return all(count(value.shape, found.extents) <= 1 for value in values)
 
 
 class SizeClass:

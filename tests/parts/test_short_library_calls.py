@@ -110,3 +110,28 @@ def test_a_guard_within_a_size_leaves_both_sides_whole():
         assert texts == []
     told(fused, LONG[:20])  # of a size that one side serves
     assert str(fused.explain(LONG[:20])).startswith("branching runs by NumPy")
+
+
+NUMBERS = {
+    "a list": (lambda x: [v * 2 for v in x], True),
+    "by places": (lambda x: [x[i] + 1 for i in range(len(x))], True),
+    "a dict": (lambda x: {i: v - 1 for i, v in enumerate(x)}, True),
+    "few of them": (lambda x: [v * 2 for v in x[:3]], False),
+    "sums": (lambda x: [x[i:].sum() for i in range(20)], False),
+    "one number": (lambda x: sum(x[i] * x[i + 1] for i in range(20)), False),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_a_kernel_for_each_of_many_numbers_is_left_to_numpy(case):
+    function, is_numpys = NUMBERS[case]
+    fused = ow.fuse(function)
+    _, texts = told(fused, SHORT)
+
+    assert any("each of many numbers" in text for text in texts) == is_numpys
+    for _ in range(3):
+        np.testing.assert_allclose(numbers(fused(SHORT)), numbers(function(SHORT)))
+
+
+def numbers(found):
+    return [*found.values()] if isinstance(found, dict) else found
