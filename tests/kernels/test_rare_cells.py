@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from bench.experiments.model.forms import FORMS
+from bench.tools.kernels import DEVICES
 from tests.support.data import applied, chunks, maps, values
 
 INT, UINT, FLOAT = (np.ones((300, 64), t) for t in (np.int32, np.uint32, np.float32))
@@ -57,6 +59,7 @@ CELLS = {
     ("sum of i", "reduce", "sm_80"): (np.sum, (LONG,)),
     ("copy of c", "row", "host"): (lambda x: (x.copy(), x.sum(axis=1)), (COMPLEX,)),
     ("modf of f", "outer", "sm_90a"): (lambda x: np.modf(x)[0].sum(axis=0), (FLOAT,)),
+    ("third_power of f", "row", "host"): (in_rows(lambda x: x**3), (FLOAT,)),
     ("greater of f", "outer", "sm_80"): (lambda x: (x > 3).sum(axis=0), (FLOAT,)),
     ("matmul of c", "product", "sm_120"): (np.matmul, (FEW, FEW)),
     ("add of c", "product", "sm_120"): (lambda x: x @ x + x, (FEW,)),
@@ -103,3 +106,10 @@ def test_a_map_for_sm_90a_has_every_operator(dtype, arity):
     for group in chunks(maps(arity, *[dtype] * arity), 6):
         (kernel, *_) = ow.fuse(applied(group)).lower(*args, target="sm_90a").lowered.kernels
         assert kernel.template == "map"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_forms_of_the_table_of_kernels_are_lowered_for_every_architecture(device):
+    for work in FORMS:
+        fused = ow.fuse(work.function, fast=work.fast).with_toggles(USE_VENDOR=0)
+        assert fused.lower(*work.arguments(), target=device).lowered.kernels
