@@ -59,7 +59,7 @@ CELLS = {
     ("sum of i", "reduce", "sm_80"): (np.sum, (LONG,)),
     ("copy of c", "row", "host"): (lambda x: (x.copy(), x.sum(axis=1)), (COMPLEX,)),
     ("modf of f", "outer", "sm_90a"): (lambda x: np.modf(x)[0].sum(axis=0), (FLOAT,)),
-    ("equal of u", "row", "sm_80"): (in_rows(lambda x: x == 3), (UINT,)),
+    ("equal of u", "row", "sm_80"): (in_rows(np.equal), (UINT, UINT)),
     ("third_power of f", "row", "host"): (in_rows(lambda x: x**3), (FLOAT,)),
     ("greater of f", "outer", "sm_80"): (lambda x: (x > 3).sum(axis=0), (FLOAT,)),
     ("matmul of c", "product", "sm_120"): (np.matmul, (FEW, FEW)),
