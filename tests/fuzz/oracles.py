@@ -120,6 +120,8 @@ class Fault(Exception):
 
 # What NumPy warns of, and so do we: statistics of too few elements.
 NUMPYS_OWN = "Degrees of freedom|Mean of empty slice"
+# Said of a program of single numbers, which NumPy runs then.
+MANY_NUMBERS = ".*a kernel for each of many numbers"
 
 
 def judge(program: Program, plan: Plan) -> Verdict:
@@ -128,6 +130,7 @@ def judge(program: Program, plan: Plan) -> Verdict:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", NUMPYS_OWN, RuntimeWarning)
+        warnings.filterwarnings("ignore", MANY_NUMBERS)
         for check in (_on_host, _as_fibres, _on_gpu):
             try:
                 check(program, plan, verdict)

@@ -46,6 +46,7 @@ import opweave as ow
 pytestmark = [
     pytest.mark.host,
     pytest.mark.filterwarnings("error", "ignore:Degrees of freedom", "ignore:Mean of empty slice"),
+    pytest.mark.filterwarnings("ignore:.*a kernel for each of many numbers"),
 ]
 
 
