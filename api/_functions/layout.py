@@ -131,20 +131,21 @@ def by_lengths(call: Call) -> Any:
     None of any other call, which has its leaves one by one.
     """
     trees, same = call.layout.trees, call.layout.same
-    lists = [_is_flat_list(tree) for tree in trees]
-    if same is not None or not any(lists):
+    lengths = [_flat_length(tree) for tree in trees]
+    if same is not None or not any(length is not None for length in lengths):
         return None
-    if any(tree is not None and not flat for tree, flat in zip(trees, lists, strict=True)):
+    if any(
+        tree is not None and length is None for tree, length in zip(trees, lengths, strict=True)
+    ):
         return None
     values, static, place = call.values, call.layout.static, 0
     found: list[Any] = [call.layout.state]
-    for tree in trees:
-        if tree is None:
+    for count in lengths:
+        if count is None:
             value = values[place]
             found.append((argument_kind(value, static[place]), *_size(value)))
             place += 1
             continue
-        count = len(tree.children)  # type: ignore[union-attr]
         kinds = frozenset(map(type, values[place : place + count]))
         if any(static[place : place + count]):
             return None
@@ -157,8 +158,11 @@ def by_lengths(call: Call) -> Any:
     return made
 
 
-def _is_flat_list(tree: Structure | None) -> bool:
-    return isinstance(tree, Tree) and tree.type is list and not any(tree.children)
+def _flat_length(tree: Structure | None) -> int | None:
+    """How many leaves a list has that holds nothing else; None for any other value."""
+    if not isinstance(tree, Tree) or tree.type is not list or any(tree.children):
+        return None
+    return len(tree.children)
 
 
 def _size(value: Any) -> tuple[int, ...]:

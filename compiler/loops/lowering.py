@@ -120,19 +120,17 @@ class Lowering(Entering):
 
     def _take_turns(self) -> None:
         """Names for arrays of the call that get each other's: to C they are parts of one."""
-        found: dict[Any, list[str]] = {}
+        found: dict[Any, dict[str, Strided]] = {}
         for name, held in self.first.items():
-            is_whole = isinstance(held, Strided) and held.is_whole and not held.is_turned
-            if is_whole and self.is_known("turns", name):
-                assert isinstance(held, Strided)
-                found.setdefault((held.dtype, held.sizes, held.strides), []).append(name)
-        for names in found.values():
-            bases = [self.first[name].base for name in names]  # type: ignore[union-attr]
-            for name, base in zip(names, bases, strict=True):
-                self.one_base[base], self.turns[name] = bases[0], tuple(names)
-                whole = self.first[name]
-                assert isinstance(whole, Strided)
-                self.env[name] = self.view_of(name, replace(whole, base=bases[0], where=None))
+            if not isinstance(held, Strided) or not held.is_whole or held.is_turned:
+                continue
+            if self.is_known("turns", name):
+                found.setdefault((held.dtype, held.sizes, held.strides), {})[name] = held
+        for alike in found.values():
+            one = next(iter(alike.values())).base
+            for name, whole in alike.items():
+                self.one_base[whole.base], self.turns[name] = one, tuple(alike)
+                self.env[name] = self.view_of(name, replace(whole, base=one, where=None))
 
     def _rendered(self, node: ast.For | ast.While, results: Sequence[Result]) -> str:
         appended, kept = self.lists.appended.values(), self.kept.values()

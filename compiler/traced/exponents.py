@@ -50,7 +50,7 @@ def known_exponent(tracer: TracerLike, dtype: DType, exponent: Any) -> Any:
         return exponent
     if dtype.kind == "b" and isinstance(found, float | np.generic):
         return exponent
-    for number in POWERS_BY_NUMBER if dtype.kind in "fc" else (2,):
+    for number in POWERS_BY_NUMBER[dtype.kind]:
         same = Expr("exponent_is", (exponent.expr, literal(number)))
         if tracer.decide(same, bool(found == number)):
             return found

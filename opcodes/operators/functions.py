@@ -106,17 +106,21 @@ SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
 # Largest slope of the functions that are not monotone, for error bounds.
 SLOPES = {"sin": 1.0, "cos": 1.0}
 
-# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c); the cube is ours.
-POWERS_BY_NUMBER = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal", 3: "third_power"}
+# By kinds of dtypes.  ndarray.__pow__ takes these exponents through another ufunc (number.c of
+# NumPy), but for the third power, which is ours.
+INEXACT_POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
+POWERS_BY_NUMBER: dict[str, dict[float, str]] = {
+    "f": {**INEXACT_POWERS, 3: "third_power"},
+    "c": INEXACT_POWERS,
+    **{kind: {2: "square"} for kind in "iub"},
+}
 
 
 def power_by_number(kind: str, number: Any) -> str:
     """The operator that ``array ** number`` is, for a kind of dtype and a number of Python's."""
-    is_square = type(number) is int and number == 2  # 2.0 makes floats of integers
-    if type(number) in (int, float) and (kind in "fc" or is_square):
-        found = POWERS_BY_NUMBER.get(number, "power")
-        return found if kind == "f" or found != "third_power" else "power"
-    return "power"
+    is_own = type(number) is int or (type(number) is float and kind in "fc")
+    # 2.0 makes floats of integers
+    return POWERS_BY_NUMBER.get(kind, {}).get(number, "power") if is_own else "power"
 
 
 POWERS = {"f": "pow(x, y)", "iu": "int_pow(x, y)"}
