@@ -43,10 +43,8 @@ OW_INLINE double exp2(double x) {
     return times_power_of_two(y, whole);
 }
 
-// Half of exp(x) - 1, which never overflows; for x below -40 it is -1/2.
-OW_INLINE Pair<double> half_expm1(double x) {
-    x = x > 710.0 ? 710.0 : zero_if_tiny(x);
-    x = x < -40.0 ? -40.0 : x;
+// Half of exp(x) - 1, which never overflows.
+OW_INLINE Pair<double> half_expm1_inside(double x) {
     const double t = fma(x, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
     const double first = fma(n, -0.69314718055994529, x), r = fma(n, -2.3190468138462996e-17, first);
     const double lost = fma(n, -2.3190468138462996e-17, first - r);
@@ -54,10 +52,12 @@ OW_INLINE Pair<double> half_expm1(double x) {
     const Pair<double> shift = two_sum(scale, -0.5), sum = two_sum(shift.hi, scale * r);
     return fast_two_sum(sum.hi, fma(scale, behind_exp(r) + lost, sum.lo + shift.lo));
 }
-OW_INLINE double expm1(double x) {
-    const Pair<double> half = half_expm1(x);
-    return fabs(x) < 0x1p-54 ? x : 2.0 * half.hi;
+OW_INLINE Pair<double> half_expm1(double x) {  // for x below -40 it is -1/2
+    x = x > 710.0 ? 710.0 : zero_if_tiny(x);
+    return half_expm1_inside(x < -40.0 ? -40.0 : x);
 }
+OW_INLINE double expm1_of(double x, Pair<double> half) { return fabs(x) < 0x1p-54 ? x : 2.0 * half.hi; }
+OW_INLINE double expm1(double x) { return expm1_of(x, half_expm1(x)); }
 // sinh(n ln 2 + r) for up to 40, of sinh(r) and cosh(r), with 2**n and its inverse halved: no division,
 // and what cancels is exact.
 OW_INLINE double near_sinh(double x) {

@@ -55,11 +55,13 @@ OW_INLINE float exp10(float x) {
     return half_times_power_of_two(2.0f * fma(p, r, 1.0f), w);
 }
 // Half of it is what is added up, which ends where float does.
-OW_INLINE float expm1(float x) {
-    const FloatRest e = exp_rest(x < -40.0f ? -40.0f : x > 89.0f ? 89.0f : zero_if_tiny(x));
+OW_INLINE float expm1_of(float x, FloatRest e) {
     const float half = power_of_two_f(e.whole - 1);
     const float y = 2.0f * fma(half, near_expm1(e.rest), half - 0.5f);
     return is_tiny(x) ? x : y;
+}
+OW_INLINE float expm1(float x) {
+    return expm1_of(x, exp_rest(x < -40.0f ? -40.0f : x > 89.0f ? 89.0f : zero_if_tiny(x)));
 }
 OW_INLINE float sinh_of(float x, float size, float half) {  // half: of exp(size)
     const float z = size * size;

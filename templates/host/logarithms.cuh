@@ -106,8 +106,10 @@ template <class T, bool ORDINARY = false> OW_INLINE T log_beside(Pair<T> a, T mo
     const T y = joined_log<T>({m.e + more, near ? a.hi : m.f}, small_over(lost, u.hi));
     return ORDINARY ? y : log_or_end(y, u.hi);
 }
-template <class T> OW_INLINE T log1p_of(T x) {
-    const T y = log_beside<T>({zero_if_tiny(x), (T)0}, (T)0), kept = x == of_bits(Format<T>::ENDLESS) ? x : y;
+template <class T, bool ORDINARY = false> OW_INLINE T log1p_of(T x) {
+    const T y = log_beside<T, ORDINARY>({zero_if_tiny(x), (T)0}, (T)0);
+    if constexpr (ORDINARY) return is_tiny(x) ? x : y;
+    const T kept = x == of_bits(Format<T>::ENDLESS) ? x : y;
     return is_tiny(x) ? x : kept;  // and the sign of zero
 }
 // Beyond 2**60 the square would overflow, and the root is the number.

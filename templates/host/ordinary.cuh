@@ -169,6 +169,8 @@ OW_INLINE double ordinary_cosh(double x) {
 }
 OW_ORDINARY(cosh, float, above(x, 87.0f), ordinary_cosh(x))
 OW_ORDINARY(cosh, double, above(x, 708.0), ordinary_cosh(x))
+OW_ORDINARY(expm1, float, above(x, 86.5f), expm1_of(x, exp_rest(zero_if_tiny(x))))
+OW_ORDINARY(expm1, double, above(x, 708.0), expm1_of(x, half_expm1_inside(zero_if_tiny(x))))
 #endif
 #ifndef OW_NO_ANGLES
 OW_ORDINARY(sin, float, far_or_not(x), sin_of(near_angle(x), x))
@@ -183,6 +185,7 @@ OW_ORDINARY(tan, double, far_or_not(x), tan_of(near_angle(x), x))
     OW_ORDINARY(log, T, not_normal(x), joined_log(mantissa_of_normal(x), (T)0))               \
     OW_ORDINARY(log2, T, not_normal(x), log2_of(mantissa_of_normal(x)))                       \
     OW_ORDINARY(log10, T, not_normal(x), log10_of(mantissa_of_normal(x)))                     \
+    OW_ORDINARY(log1p, T, not_normal((T)1 + x), (log1p_of<T, true>(x)))                       \
     OW_ORDINARY(atanh, T, above(x, (T)1) - 1, (atanh_of<T, true>(x)))                         \
     OW_ORDINARY(asinh, T, above(x, (T)0x1p60), (asinh_of<T, true>(x)))                        \
     OW_ORDINARY(acosh, T, host_bits(x) | (host_bits(x) - Format<T>::ONE) | above(x, (T)0x1p60), (acosh_of<T, true>(x)))
@@ -193,5 +196,28 @@ OW_ORDINARY_LOGARITHM(double)
 #define OW_ORDINARY_ROOT(T) OW_ORDINARY(cbrt, T, not_normal(fabs(x)), copysign(cbrt_of<true>(fabs(x)), x))
 OW_ORDINARY_ROOT(float)
 OW_ORDINARY_ROOT(double)
+// The whole exponent takes part in one product, which neither overflows nor is subnormal.
+OW_INLINE float ordinary_exp(Pair<float> x) {
+    const FloatRest e = exp_rest(zero_if_minute(x.hi));
+    return fma(near_expm1(e.rest + x.lo), 2.0f, 2.0f) * power_of_two_f(e.whole - 1);
+}
+OW_INLINE double ordinary_exp(Pair<double> x) {
+    const DoubleRest e = exp_rest(zero_if_minute(x.hi));
+    const double r = e.rest + x.lo;
+    return ((behind_exp(r) + r) + 1.0) * power_of_two(e.whole);
+}
+// Of a number above 0, to a power that is neither endless nor subnormal.
+#define OW_ORDINARY_POWER(T, MOST)                                                            \
+    template <class Notes> OW_INLINE T pow(Notes&& noted, T x, T y) {                         \
+        if constexpr (OwNoReference<Notes>::type::WHOLE) {                                    \
+            const T any = pow(x, y);                                                          \
+            return noted.note(not_normal(x) | not_normal(any)), any;                          \
+        }                                                                                     \
+        const Pair<T> product = times_log(y, log_pair(mantissa_of_normal(x)));                \
+        noted.note(not_normal(x) | above(product.hi, (T)MOST));                               \
+        return ordinary_exp(product);                                                         \
+    }
+OW_ORDINARY_POWER(float, 86.5)
+OW_ORDINARY_POWER(double, 708)
 #endif
 OW_AS_BEFORE

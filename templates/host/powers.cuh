@@ -30,6 +30,10 @@ template <class T> OW_INLINE Pair<T> log_pair(Mantissa<T> m) {
     const T low = fma(m.e, LogConstants<T>::LN2.lo, (T)2 * (sum.lo + (s.lo + tail_low)));
     return fast_two_sum(whole.hi, whole.lo + low);
 }
+template <class T> OW_INLINE Pair<T> times_log(T y, Pair<T> log) {
+    const T product = y * log.hi;
+    return {product, fma(y, log.hi, -product) + y * log.lo};
+}
 // exp(y log(x)) for x from 0 on, then what it is for the others.
 template <class T> OW_INLINE T pow_of(T x, T y) {
     using U = typename Format<T>::Bits;
@@ -42,9 +46,8 @@ template <class T> OW_INLINE T pow_of(T x, T y) {
     const U no_number = mask_if<U>(y != y) & host_bits(y);
     const T at_zero = of_bits((mask_if<U>(y < (T)0) & endless) | no_number);
     const T at_infinity = of_bits((mask_if<U>(y > (T)0) & endless) | no_number);
-    const Pair<T> log = log_pair(mantissa_of(size));
-    const T product = y * log.hi, low = fma(y, log.hi, -product) + y * log.lo;
-    T r = exp_of(Pair<T>{product, fabs(product) < Format<T>::END ? low : (T)0});
+    const Pair<T> product = times_log(y, log_pair(mantissa_of(size)));
+    T r = exp_of(Pair<T>{product.hi, fabs(product.hi) < Format<T>::END ? product.lo : (T)0});
     r = size == (T)0 ? at_zero : r;
     r = size == infinity ? at_infinity : r;
     U bits = host_bits(r) ^ (host_bits(x) & odd_sign);
