@@ -91,13 +91,14 @@ template <class T> OW_INLINE auto not_normal(T x) {
 }
 
 // An index that has an element.  Any other one is noted, and reads the first element meanwhile.
+// Behind the end of a row there is no index.
 template <class Notes, class I>
 OW_INLINE I index_of(Notes&& noted, I i, I n, bool here, uint64* faults, uint64 site) {
     if constexpr (OwNoReference<Notes>::type::WHOLE) return index_of(i, n, here, faults, site);
     const I counted = wrap_add(i, i < 0 ? n : I(0));
     const auto outside = counted | (n - 1 - counted);  // negative
-    if constexpr (sizeof(I) == 8) noted.note((unsigned long long)outside);
-    else noted.note((unsigned)outside);
+    if constexpr (sizeof(I) == 8) noted.note((unsigned long long)outside & mask_if<unsigned long long>(here));
+    else noted.note((unsigned)outside & mask_if<unsigned>(here));
     return is_inside(counted, n) ? counted : I(0);
 }
 
