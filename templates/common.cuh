@@ -390,18 +390,14 @@ OW_UNROLL
     r.fill(elements);
 }
 #endif
+#ifndef OW_CHUNKS
 template <int N, class R, class S>
 OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside,
                            typename Same<R>::type outside = R()) {
-#ifdef OW_CHUNKS  // a host asks once
-    if (inside >= N) {
-        for (int l = 0; l < N; ++l) r[l] = load(p + l * stride);
-        return;
-    }
-#endif
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
 }
+#endif
 // Runs of consecutive elements, `step` apart: from element `first` of all runs on.
 template <int N, class R, class S>
 OW_INLINE void load_runs(R (&r)[N], const S* p, index_t run, index_t step, index_t first, index_t inside) {

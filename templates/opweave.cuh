@@ -9,7 +9,11 @@
 #define OW_SIMD
 #define OW_READ(p) (*(p))
 #define OW_OF_BOOL(T, x) ((T)(x))
+#ifdef __CUDACC_RTC__  // nvcc has it in functions of the host alone
 #define OW_IS_KNOWN(x) __builtin_constant_p(x)
+#else
+#define OW_IS_KNOWN(x) false
+#endif
 #define OW_AS_LOADED(bits) asm("" : "+h"(bits))
 #define OW_WAIT  // for a block that has begun before
 #define OW_WHOLE(T, x) ((T)(x))

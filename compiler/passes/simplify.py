@@ -12,6 +12,7 @@ from opweave.compiler.ir.rewriting import Replaced
 from opweave.compiler.ir.values import Operand, Scalar, Value, operand_key
 from opweave.compiler.passes.dense import over_dense
 from opweave.compiler.passes.forwarding import forward
+from opweave.compiler.passes.raising import raise_views
 from opweave.compiler.passes.reads import read_through
 from opweave.compiler.passes.views import settle_views
 from opweave.opcodes import OPERATORS
@@ -28,10 +29,13 @@ def simplify(graph: FunctionGraph) -> FunctionGraph:
     y = exp(x.T)          ->  y = exp(x).T
     y = x + ones_like(x)  ->  y = x + 1
     d = (x * 2)[1:]       ->  d = x[1:] * 2
+    c = (x * 2).T.copy()  ->  c = (x.T * 2).copy()
     """
     settled = share_common(fold(fill_in(settle_views(forward(graph)))))
     looked_at = unread(settled)
-    return drop_dead(share_common(over_dense(read_through(settled))), looked_at)
+    made = drop_dead(share_common(over_dense(read_through(settled))), looked_at)
+    raised = raise_views(made)
+    return made if raised is made else drop_dead(share_common(raised), looked_at)
 
 
 def literal_of(operand: Operand) -> Any:

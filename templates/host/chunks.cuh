@@ -85,6 +85,30 @@ template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside, typename OwSame<R>::type outside) {
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l) : outside;
 }
+// Of a step that is known a compiler makes vectors.
+template <int STEP, int N, class R, class S>
+OW_INLINE void load_steps(R (&r)[N], const S* p, index_t stride, index_t count) {
+    const index_t step = STEP ? STEP : stride;
+    if (count == N) {
+        for (int l = 0; l < N; ++l) r[l] = load(p + l * step);
+    } else {
+        for (int l = 0; l < count; ++l) r[l] = load(p + l * step);
+    }
+}
+template <int N, class R, class S>
+OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside, typename OwSame<R>::type outside) {
+    const index_t count = inside < 0 ? 0 : inside < N ? inside : N;
+    if (count < N)
+        for (int l = 0; l < N; ++l) r[l] = outside;
+    if (stride == 2) load_steps<2>(r, p, stride, count);
+    else if (stride == 3) load_steps<3>(r, p, stride, count);
+    else if (stride == 4) load_steps<4>(r, p, stride, count);
+    else load_steps<0>(r, p, stride, count);
+}
+template <int N, class R, class S>
+OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside) {
+    load_strided(r, p, stride, inside, inside > 0 && inside < N ? R(load(p + (inside - 1) * stride)) : R());
+}
 // N elements where they lie, so that a loop over them has no other before it, or a copy of some.
 template <class S, int N> struct Chunk {
     const S* at;

@@ -14,6 +14,7 @@ from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.reference import run_reference
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.dense import over_dense
+from opweave.compiler.passes.raising import raise_views
 from opweave.compiler.passes.simplify import drop_dead, fill_in, fold, share_common, simplify
 from opweave.compiler.passes.views import settle_views
 from opweave.compiler.pipeline.driver import Options, schedule_graph
@@ -28,7 +29,9 @@ from tests.fuzz.sources import digest_of_sources
 # Programs of the fuzzer by their numbers; the same in every run, whatever else is loaded.
 SEED = 20261125
 each_program = pytest.mark.parametrize("number", range(40))
-PASSES = [settle_views, fill_in, fold, over_dense, share_common, drop_dead, simplify]
+PASSES = [
+    settle_views, fill_in, fold, over_dense, raise_views, share_common, drop_dead, simplify,
+]  # fmt: skip
 
 
 def types_of(program):

@@ -202,6 +202,10 @@ def neighbours(x, y):
     return np.nextafter(x, y), np.spacing(x), np.nextafter(y, np.copysign(0, x))
 
 
+def cubes(x):
+    return x**3, x.astype(np.uint64), x.astype(np.int64)
+
+
 def reciprocals(x):
     return np.reciprocal(x), x * 2
 
@@ -237,6 +241,11 @@ with np.errstate(all="ignore"):
         "mixed signs": (signed_and_unsigned, [LONG[0], LONG[1].view(np.uint64)], {}),
         "float32": (floats, pairs(FLOAT_EDGES, np.float32), {}),
         "float64": (floats, pairs(FLOAT_EDGES, np.float64), {}),
+        "cubes": (
+            cubes,
+            [aligned(np.array([*FLOAT_EDGES, 2**63, 1e19, -1e30, *array(99)], np.float32))],
+            {},
+        ),
         "int8": (integers, pairs([-128, -127, -7, -1, 0, 1, 2, 3, 7, 127], np.int8), {}),
         "uint16": (unsigned, pairs([0, 1, 2, 7, 8, 255, 256, 65521, 65535], np.uint16), {}),
         "whole numbers": (whole_numbers, pairs(INT_EDGES, np.int32), {}),
@@ -402,7 +411,7 @@ HELPER_CASES = [
     "bytes of floats", "windows", "places", "windows of rows", "index", "int8", "uint16",
     "whole numbers", "parts of numbers", "ends of bytes", "windows in steps",
     "neighbours", "long neighbours", "neighbours of 16 bits", "neighbours in bfloat16",
-    "row of runs", "columns of a block", "columns of blocks", "row by a value",
+    "row of runs", "columns of a block", "columns of blocks", "row by a value", "cubes",
 ]  # fmt: skip
 
 

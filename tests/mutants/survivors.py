@@ -179,6 +179,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "No chunk has a larger power of two in it than 16 bytes.",
     ),
     (r"kernel\.untouched", "It writes what is there already: the same elements."),
+    (r"return x > half", "Half itself becomes the first bit alone on either side."),
     (r"inside > N", "A whole chunk, element by element: the same elements."),
     (
         r"for \(int l = 0; l < N; \+\+l\)` -> `for \(int l = 0; l <= N",

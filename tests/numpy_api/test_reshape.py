@@ -24,7 +24,7 @@ CASES = [
     ("reshaped, then turned", lambda x: x.reshape(4, 30).T[::2] * 2, 1),
     ("reshaped, then sliced", lambda x: x.reshape(4, 5, 6)[1:, ::-1, 2] * 2, 1),
     ("of a map", lambda x: (x * 2).reshape(10, 12) + 1, 2),
-    ("of a turned map", lambda x: (x.T * 2).reshape(-1), 2),
+    ("of a turned map", lambda x: (x.T * 2).reshape(-1), 1),
     ("of a sum", lambda x: np.reshape(x.sum(axis=1), (6, 1)) + x, 2),
     ("of one number", lambda x: x.sum().reshape(1, 1) + x, 2),
     ("in a product", lambda x: x.reshape(20, 6) @ x, 1),
