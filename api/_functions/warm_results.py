@@ -190,10 +190,10 @@ def result_of(returned: Returned, output: Any, numbers: CallNumbers) -> WarmResu
     if returned.number is not None:
         return WarmResult(LEAF, numbers.leaf(returned.number))
     if returned.view is not None:
-        key = returned.view.basic_index
-        if key is None or (not returned.is_array and returned.kind != BOXED):
+        steps = returned.view.steps
+        if steps is None or (not returned.is_array and returned.kind != BOXED):
             raise NotForC
-        return WarmPart(returned.array, key)
+        return WarmPart(returned.array, steps)
     if returned.is_array or returned.kind == BOXED:
         return WarmResult(AS_IT_IS, returned.array)
     form = OF_PYTHON if returned.kind == TRUTH else SCALAR

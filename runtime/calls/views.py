@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from opweave.opcodes.operators.products import viewed as with_axes
+
+# A method that takes the array and an argument, or None for an index.
+ViewStep = tuple[Callable[..., Any] | None, Any]
 
 
 class ViewRecipe(NamedTuple):
@@ -23,11 +29,35 @@ class ViewRecipe(NamedTuple):
     shape: tuple[int, ...]
 
     @property
-    def basic_index(self) -> tuple[Any, ...] | None:
-        """The basic index that gives the view; None where no index does."""
+    def steps(self) -> tuple[ViewStep, ...] | None:
+        """What makes the view of NumPy's array, in order; None where that is not known."""
         kept = [axis for axis in self.axes if axis is not None]
-        is_rising = kept == sorted({*kept}) and max(kept, default=-1) < len(self.picked)
-        if self.shape_of_base is not None or not is_rising:
+        order = sorted(kept)
+        if len({*kept}) < len(kept):
+            return None
+        rising, turn = self, tuple[int, ...]()
+        if kept != order:
+            behind = iter(range(len(order), len(self.axes)))
+            turn = tuple(next(behind) if a is None else order.index(a) for a in self.axes)
+            shape = tuple(self.shape[turn.index(place)] for place in range(len(turn)))
+            axes = (*order, *[None] * self.axes.count(None))
+            rising = self._replace(axes=axes, shape=shape)
+        index = rising._basic_index()
+        if index is None:
+            return None
+        steps: list[ViewStep] = []
+        if self.shape_of_base is not None:
+            steps.append((np.ndarray.reshape, self.shape_of_base))
+        if any(part not in (slice(None), ...) for part in index):
+            steps.append((None, index))
+        if turn:
+            steps.append((np.ndarray.transpose, turn))
+        return tuple(steps)
+
+    def _basic_index(self) -> tuple[Any, ...] | None:
+        """The basic index that gives a view whose axes rise; None where no index does."""
+        kept = [axis for axis in self.axes if axis is not None]
+        if max(kept, default=-1) >= len(self.picked):
             return None
         found, place = list[Any](), 0
         for axis, part in enumerate(self.picked):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ctypes import c_size_t
 from typing import Any, NamedTuple
 
+from opweave.runtime.calls.views import ViewStep
 from opweave.runtime.host.warm_layout import (
     AGAIN,
     CONSTANT,
@@ -31,10 +32,10 @@ class WarmResult(NamedTuple):
 
 
 class WarmPart(NamedTuple):
-    """A view of an array, by its word: what a basic index gives."""
+    """A view of an array, by its word, and the steps that make it."""
 
     word: int
-    key: tuple[Any, ...]
+    steps: tuple[ViewStep, ...]
 
 
 class WarmStore(NamedTuple):
@@ -91,7 +92,10 @@ def shape_rows(shape: WarmShape, alive: list[Any]) -> list[CShape]:
     if isinstance(shape, WarmResult):
         return [CShape(shape.form, shape.at, id(shape.dtype))]
     if isinstance(shape, WarmPart):
-        return [CShape(PART, shape.word, id(shape.key))]
+        each = [0 if item is None else id(item) for step in shape.steps for item in step]
+        steps = (c_size_t * max(len(each), 1))(*each)
+        alive.append(steps)
+        return [CShape(PART, shape.word, len(shape.steps), ctypes.addressof(steps))]
     if isinstance(shape, WarmConstant):
         return [CShape(CONSTANT, 0, id(shape.value))]
     if isinstance(shape, WarmGiven):

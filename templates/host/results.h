@@ -15,8 +15,8 @@ struct Made { uint64 make, descr; const long long* extents; int dims, from, argu
 enum Form { AS_IT_IS, SCALAR, TRUTH, LEAF, CONSTANT, AGAIN, PART, NEW_TUPLE, NEW_LIST, NEW_DICT };
 struct Shape {
     int form, at;         // the word, leaf or container; how many a new container holds
-    uint64 object;        // the dtype of a number, or the object
-    const uint64* keys;   // of a dict
+    uint64 object;        // the dtype of a number, the object, or how many steps make a part
+    const uint64* keys;   // of a dict; of a part pairs of a method, 0 for an index, and what it takes
 };
 struct Store { int to; uint64 key; };  // array[key] = what a shape says, when kernels are done
 struct Put { int container, is_attribute; uint64 key; };  // what is left in a container, by its shape
@@ -85,12 +85,23 @@ uint64 built_new(const Shape& shape, const Shape*& next, const Taken& taken) {
     return found;
 }
 
+// A view of an array, step by step.
+uint64 part_of(uint64 array, const uint64* step, uint64 count) {
+    python.hold(array);
+    for (; array && count; --count, step += 2) {
+        const uint64 next = step[0] ? python.give(step[0], array, step[1], 0ull) : python.get_item(array, step[1]);
+        python.drop(array);
+        array = next;
+    }
+    return array;
+}
+
 // What a shape says, and those that follow it.
 uint64 built(const Shape*& next, const Taken& taken) {
     const Shape& shape = *next++;
     if (shape.form >= NEW_TUPLE) return built_new(shape, next, taken);
     if (shape.form == SCALAR) return python.scalar(array_of(taken.words[shape.at]).data, shape.object, 0);
-    if (shape.form == PART) return python.get_item(taken.words[shape.at], shape.object);
+    if (shape.form == PART) return part_of(taken.words[shape.at], shape.keys, shape.object);
     uint64 found = shape.object;
     if (shape.form == AS_IT_IS) found = taken.words[shape.at];
     if (shape.form == TRUTH) found = *array_of(taken.words[shape.at]).data ? python.yes : python.no;
