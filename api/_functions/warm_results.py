@@ -22,6 +22,7 @@ from opweave.compiler.captures.structure import (
 from opweave.compiler.ir.expr import Expr, scalar_function
 from opweave.compiler.ir.values import Scalar
 from opweave.runtime.calls.results import BOXED, TRUTH, Returned
+from opweave.runtime.calls.views import ViewStep
 from opweave.runtime.host.copies import FROM_BYTES
 from opweave.runtime.host.warm import Make, is_plain
 from opweave.runtime.host.warm_arguments import INTEGERS, Lies
@@ -56,6 +57,8 @@ NUMBERS: dict[type, frozenset[str]] = {
     **dict.fromkeys((float, np.float64, np.float32), frozenset(("float64", "float32"))),
     **dict.fromkeys((int, np.int64, np.int32), frozenset(FORMS)),
 }
+# The steps of a view of all elements.
+WHOLE: tuple[ViewStep, ...] = ((None, ...),)
 
 
 class CallNumbers:
@@ -164,8 +167,9 @@ class Shapes:
         return WarmLeft(container, key, is_attribute, self._shape(structure))
 
     def _shape(self, structure: Structure | None) -> WarmShape:
-        if structure is None or structure == Leaf(is_view=False):
-            return self._leaf()
+        if structure is None or isinstance(structure, Leaf):
+            found = self._leaf()
+            return found if structure is None or not structure.is_view else _view_of(found)
         if structure == NOTHING:
             return WarmConstant(None)
         if isinstance(structure, Constant):
@@ -179,6 +183,19 @@ class Shapes:
 
     def _leaf(self) -> WarmResult | WarmPart:
         return result_of(*next(self._outputs), self._numbers)
+
+
+def _view_of(found: WarmResult | WarmPart) -> WarmPart:
+    """An object of its own on the memory of an array.
+
+    Raises:
+        NotForC: it is a number.
+    """
+    if isinstance(found, WarmPart):
+        return found if found.steps else found._replace(steps=WHOLE)
+    if found.form != AS_IT_IS:
+        raise NotForC
+    return WarmPart(found.at, WHOLE)
 
 
 def result_of(returned: Returned, output: Any, numbers: CallNumbers) -> WarmResult | WarmPart:

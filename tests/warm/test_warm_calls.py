@@ -169,6 +169,8 @@ CALLS = {
         (X,),
     ),
     "a view that is turned": (lambda x: (x.T, x[:, None, ::-1].T, x.reshape(5, 12)), (X,)),
+    "a view of an argument": (lambda x: x.T, (X,)),
+    "views of arguments": (lambda x: (x[2], x.reshape(-1), x[...], np.asarray(x)), (X,)),
     "an array of one view": (lambda x: np.array(x[1, 2]), (X,)),
     "in place and a number": (both, (D, D + 1)),
     "a dict of arrays": (lambda p, x: p["w"] * x + p["b"], ({"w": X, "b": X + 1}, X)),
