@@ -166,8 +166,15 @@ class CountAssembler(Assembler):
         """The step of the loop leads beyond the last element by as much again at most."""
         return super()._longest() * 2
 
+    def _one_by_one(self) -> int:
+        """Without reads of tables: those of histograms are short, and lie in the caches."""
+        return super()._one_by_one() - sum(len(node.tables) for node in self.nodes)
+
     def facts(self) -> Facts:
-        return replace(super().facts(), bins=self._bins + self._count.refuses)
+        """Of kernels that read tables: one chunk at a time leaves registers to as many threads."""
+        found = super().facts()
+        large = found.large and not self.tables
+        return replace(found, large=large, bins=self._bins + self._count.refuses)
 
     def _passes(self) -> tuple[list[Line], list[Pass]]:
         needs = self._needs([], [(self._count, 0)])
@@ -198,6 +205,7 @@ class CountAssembler(Assembler):
 
     def _completed(self, kernel: Kernel) -> Kernel:
         most = max(1, self.device.sms * RESIDENT_THREADS // kernel.threads)
-        return CountKernel.of(
-            kernel, bins=self._bins, refuses=self._count.refuses, most_blocks=most
-        )
+        node = self._count
+        at = f" ({node.where})" if node.where.file else ""
+        own = {"bins": self._bins, "refuses": node.refuses, "at": at, "most_blocks": most}
+        return CountKernel.of(kernel, **own)

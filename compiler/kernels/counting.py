@@ -22,10 +22,12 @@ class CountKernel(Kernel):
     Attributes:
         bins: values that are counted.
         refuses: an element may have none of them, which the kernel notes.
+        at: the user's line, in brackets.
     """
 
     bins: int
     refuses: bool
+    at: str = ""
 
     @classmethod
     def of(cls, kernel: Kernel, **own: Any) -> CountKernel:
@@ -41,7 +43,7 @@ class CountKernel(Kernel):
     @property
     def missing(self) -> str:
         """What is wrong where an element has no bin."""
-        return without_bin(self.bins)
+        return without_bin(self.bins, self.at)
 
     def zeroed(self, extents: Extents) -> tuple[tuple[int, int], ...]:
         """The counts, and the word for elements without a bin."""

@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.gathering import coordinate, gathered, place_type
-from opweave.compiler.arrays.integers import integer
 from opweave.compiler.arrays.reshaping import counted_axis
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.numpy_api.common import apply
 from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
-from opweave.opcodes.operators.counts import BINCOUNT, has_bins_for_all
 
 
 def _digits(table: Any) -> int:
@@ -101,24 +98,3 @@ def argmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """How many elements are not zero; an int64 where NumPy gives a Python integer."""
     return (a != 0).sum(axis=axis, keepdims=keepdims, dtype=np.int64)
-
-
-@numpy_function(np.bincount, arrays=("x",))
-def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
-    """
-    Raises:
-        UnsupportedError: on the host; weights; nobody says how many bins there are; no vector; the
-            function may catch what is raised.
-    """
-    tracer = x.tracer
-    if not tracer.counts:
-        raise UnsupportedError("np.bincount: opweave does not compile this on the host")
-    if weights is not None:
-        raise UnsupportedError("np.bincount: weights= is not compiled")
-    bins = integer(tracer.concrete(minlength), "np.bincount: minlength")
-    if bins < 1 or x.ndim != 1:
-        raise UnsupportedError("np.bincount: expected a vector, and its bins as minlength=")
-    notes = not has_bins_for_all(x.value.dtype, bins)
-    if notes and (tracer.catches or tracer.catches_index):
-        raise UnsupportedError("np.bincount, where the function may catch what it raises")
-    return apply(BINCOUNT, x, bins=bins, notes=notes)

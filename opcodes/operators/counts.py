@@ -1,6 +1,7 @@
 """Counting: how many elements of an array of integers have each value of 0, 1, 2 and so on.
 
-It is no row of the table of operators: ``np.bincount`` and its kin make nodes of it on a GPU.  On
+It is no row of the table of operators: ``np.bincount`` and ``np.histogram`` make nodes of it on a
+GPU.  On
 the host NumPy's own is called.
 """
 
@@ -26,13 +27,13 @@ def counted(x: Any, bins: int, notes: bool) -> Any:
     """
     inside = (x >= 0) & (x < bins)
     if notes and not inside.all():
-        raise BoundsError(without_bin(bins, x[~inside][0]))
+        raise BoundsError(without_bin(bins))
     return np.bincount(x[inside].astype(np.int64), minlength=bins)
 
 
-def without_bin(bins: int, found: Any = "an element") -> str:
-    """What is wrong with an element that is none of the bins'."""
-    return f"np.bincount: {found} is negative, or has none of the {bins} bins"
+def without_bin(bins: int, at: str = "") -> str:
+    """What is wrong where an element is none of the bins': negative, too large, or no number."""
+    return f"an element has none of the {bins} bins that are counted{at}"
 
 
 def has_bins_for_all(dtype: dtypes.DType, bins: int) -> bool:
