@@ -5,6 +5,7 @@ A kernel counts on a GPU alone: on the host NumPy's own functions are called.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -140,8 +141,11 @@ def _of_range(x: Any, count: int, ends: Any) -> Any:
         raise UnsupportedError(f"np.histogram: {error}") from None
     first, last = ends if ends[0] != ends[1] else (ends[0] - 0.5, ends[1] + 0.5)
     edges = x.tracer.copied(made)
-    bins = np.where((x >= first) & (x <= last), _bins(x, edges, first, last, count), count)
-    return _counted("np.histogram", bins, count + 1, notes=False)[:count], edges
+
+    def found(t: Any) -> Any:
+        return np.where((t >= first) & (t <= last), _bins(t, edges, first, last, count), count)
+
+    return _counted("np.histogram", _by_table(x, found), count + 1, notes=False)[:count], edges
 
 
 def _of_all(x: Any, count: int) -> Any:
@@ -155,8 +159,20 @@ def _of_all(x: Any, count: int) -> Any:
     first, last = np.where(is_one, low - 0.5, low), np.where(is_one, high + 0.5, high)
     edges = linspace(x.tracer, first, last, count + 1, dtype=floats)
     rises = (edges[1:] > edges[:-1]).all() & np.isfinite(low) & np.isfinite(high)
-    bins = np.where(rises, _bins(x, edges, first, last, count), -1)
-    return _counted("np.histogram", bins, count, notes=True), edges
+
+    def found(t: Any) -> Any:
+        return np.where(rises, _bins(t, edges, first, last, count), -1)
+
+    return _counted("np.histogram", _by_table(x, found), count, notes=True), edges
+
+
+def _by_table(x: Any, found: Callable[[Any], Any]) -> Any:
+    """The bins of elements; those of bytes are read in a table, which has all 256."""
+    if x.dtype.itemsize > 1:
+        return found(x)
+    least = int(np.iinfo(x.dtype).min)
+    values = lifted(x.tracer, np.arange(least, least + 256).astype(x.dtype))
+    return gathered(found(values), [x.astype(np.int32) - least])
 
 
 def _bins(x: Any, edges: Any, first: Any, last: Any, count: int) -> Any:

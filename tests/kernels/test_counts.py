@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.ir.device import DEVICES
+from opweave.compiler.ir.device import ARCHITECTURES, DEVICES
 from opweave.compiler.kernels.counting import MOST_COUNTED
 from opweave.opcodes import errors
 from opweave.runtime.simt.by_ptx import PtxExecutor
+from tests.support.variants import ON_GPU
 
 pytestmark = [pytest.mark.host, pytest.mark.nvrtc]
 RNG = np.random.default_rng(11)
@@ -122,6 +123,13 @@ def test_elements_beyond_31_bits_take_indices_of_64():
     assert toggles["USE_64BIT_INDEX"] == 1
     wide = lowered(counts, NUMBERS, USE_64BIT_INDEX=1)
     np.testing.assert_array_equal(verified(wide, NUMBERS), counts(NUMBERS))
+
+
+@pytest.mark.parametrize("variant", ON_GPU, ids=lambda v: v.name)
+def test_counts_are_one_kernel_for_every_architecture(variant):
+    for target in ARCHITECTURES:
+        (kernel,) = lowered(variant.function, *variant.arguments(), target).lowered.kernels
+        assert kernel.template == "count"
 
 
 MAPS = {
