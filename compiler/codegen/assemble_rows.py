@@ -23,6 +23,7 @@ from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Walk, walk_map
 from opweave.compiler.toggles.choose import choose
 from opweave.compiler.toggles.facts import Facts
+from opweave.compiler.toggles.rows import bins_fit
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
@@ -171,10 +172,11 @@ class CountAssembler(Assembler):
         return super()._one_by_one() - sum(len(node.tables) for node in self.nodes)
 
     def facts(self) -> Facts:
-        """Of kernels that read tables: one chunk at a time leaves registers to as many threads."""
-        found = super().facts()
-        large = found.large and not self.tables
-        return replace(found, large=large, bins=self._bins + self._count.refuses)
+        """One chunk at a time where tables are read, or counts lie in memory: addresses take
+        registers, and a device is to hold as many threads.
+        """
+        found = replace(super().facts(), bins=self._bins + self._count.refuses)
+        return replace(found, large=found.large and not self.tables and bins_fit(found))
 
     def _passes(self) -> tuple[list[Line], list[Pass]]:
         needs = self._needs([], [(self._count, 0)])

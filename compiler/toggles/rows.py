@@ -166,7 +166,8 @@ PRIVATE_BYTES = 40 * 1024
 COUNT_BYTES = 4
 
 
-def _bins_fit(facts: Facts) -> bool:
+def bins_fit(facts: Facts) -> bool:
+    """Whether a block of a kernel that counts has room for its bins."""
     return COUNT_BYTES * facts.bins <= facts.device.block_bytes
 
 
@@ -181,7 +182,7 @@ COUNT = (
     block(512), *MAP[1:],
     Toggle(
         "USE_SHARED_MEMORY", "a block counts in shared memory, and adds that to the counts",
-        lambda f: int(_bins_fit(f)),
+        lambda f: int(bins_fit(f)),
     ),
     power(
         "COPIES", "histograms of a block; the threads of a warp take turns at them", _copies,
