@@ -73,6 +73,17 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 MOST_BINS = {False: 2**30, True: 2**18}
 
 
+def _check_counts(name: str, tracer: Any) -> None:
+    """
+    Raises:
+        UnsupportedError: on the host, and in parts: no kernel counts there.
+    """
+    if not tracer.counts:
+        raise UnsupportedError(
+            f"{name}: opweave compiles this for a GPU alone, in whole functions"
+        )
+
+
 def _counted(name: str, x: Any, bins: int, notes: bool) -> Any:
     """How many elements of a vector have each value below ``bins``.
 
@@ -80,10 +91,8 @@ def _counted(name: str, x: Any, bins: int, notes: bool) -> Any:
         notes: an element may have none of them, which ends the call: NumPy knows what it means.
 
     Raises:
-        UnsupportedError: on the host; the function may catch what NumPy raises.
+        UnsupportedError: the function may catch what NumPy raises.
     """
-    if not x.tracer.counts:
-        raise UnsupportedError(f"{name}: opweave does not compile this on the host")
     if notes and (x.tracer.catches or x.tracer.catches_index):
         raise UnsupportedError(f"{name}, where the function may catch what it raises")
     return apply(BINCOUNT, x, bins=bins, notes=notes)
@@ -93,8 +102,10 @@ def _counted(name: str, x: Any, bins: int, notes: bool) -> Any:
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     """
     Raises:
-        UnsupportedError: weights; nobody says how many bins; no vector; see ``_counted``.
+        UnsupportedError: on the host; weights; nobody says how many bins; no vector; see
+            ``_counted``.
     """
+    _check_counts("np.bincount", x.tracer)
     if weights is not None:
         raise UnsupportedError("np.bincount: weights= is not compiled")
     bins = integer(x.tracer.concrete(minlength), "np.bincount: minlength")
@@ -110,9 +121,10 @@ def histogram(
     """Counts by bins of one width, and their edges; NumPy's own way, so that each edge is its own.
 
     Raises:
-        UnsupportedError: other bins; weights or a density; bools, of which NumPy warns; complex
-            and 16-bit numbers; see ``_counted``.
+        UnsupportedError: on the host; other bins; weights or a density; bools, of which NumPy
+            warns; complex and 16-bit numbers; see ``_counted``.
     """
+    _check_counts("np.histogram", a.tracer)
     count, tracer = _number_of(a, bins), a.tracer
     if count < 1 or weights is not None or density:
         raise UnsupportedError("np.histogram: expected a number of bins, no weights or density")
@@ -130,7 +142,7 @@ def histogram(
 def _number_of(a: Any, bins: Any) -> int:
     """A number of bins, which belongs to the guard; 0 for other bins."""
     found = a.tracer.concrete(bins)
-    return found if type(found) is int else 0
+    return int(found) if isinstance(found, int | np.integer) and found is not True else 0
 
 
 def _of_range(x: Any, count: int, ends: Any) -> Any:

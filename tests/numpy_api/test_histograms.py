@@ -19,7 +19,7 @@ CALLS = {
     "a range of NumPy's numbers": lambda x: np.histogram(x, 9, (np.float32(0.1), np.float64(2))),
     "counts alone": lambda x: np.histogram(x, 16, range=(0, 1))[0],
     "edges alone": lambda x: np.histogram(x, 16)[1],
-    "one bin": lambda x: np.histogram(x, 1),
+    "one bin": lambda x: np.histogram(x, np.int64(1)),
 }
 KINDS = {
     "float64": NORMAL,
