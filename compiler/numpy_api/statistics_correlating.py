@@ -121,13 +121,13 @@ def histogram(
     """Counts by bins of one width, and their edges; NumPy's own way, so that each edge is its own.
 
     Raises:
-        UnsupportedError: on the host; other bins; weights or a density; bools, of which NumPy
-            warns; complex and 16-bit numbers; see ``_counted``.
+        UnsupportedError: on the host; other bins; weights; bools, of which NumPy warns; complex
+            and 16-bit numbers; see ``_counted``.
     """
     _check_counts("np.histogram", a.tracer)
     count, tracer = _number_of(a, bins), a.tracer
-    if count < 1 or weights is not None or density:
-        raise UnsupportedError("np.histogram: expected a number of bins, no weights or density")
+    if count < 1 or weights is not None or not (density is None or type(density) is bool):
+        raise UnsupportedError("np.histogram: expected a number of bins, and no weights")
     if count > MOST_BINS[a.dtype == np.float32]:
         raise UnsupportedError(f"np.histogram: {count} bins")
     if a.dtype.kind not in "iuf" or a.dtype == np.float16 or a.value.dtype is dtypes.BF16:
@@ -135,8 +135,12 @@ def histogram(
     x = a.reshape(-1)
     if range is not None or tracer.builder.is_empty(a.value.shape):
         ends = (0, 1) if range is None else tuple(map(tracer.concrete, range))
-        return _of_range(x, count, ends)
-    return _of_all(x, count)
+        found, edges = _of_range(x, count, ends)
+    else:
+        found, edges = _of_all(x, count)
+    if density:
+        found = found / np.diff(edges).astype(np.float64) / found.sum()
+    return found, edges
 
 
 def _number_of(a: Any, bins: Any) -> int:

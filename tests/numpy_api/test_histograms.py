@@ -86,6 +86,16 @@ def test_an_element_at_an_edge_or_next_to_it_has_numpys_bin(dtype, seed):
         assert differs(lowered(function, x).verify(x), function(x)) == []
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64", "i2", "u1", "the same"])
+def test_a_density_is_numpys(kind):
+    x = KINDS[kind]
+    for function in (
+        lambda x: np.histogram(x, 12, (-2, 5), density=True),
+        lambda x: np.histogram(x, 7, density=True),
+    ):
+        assert differs(lowered(function, x).verify(x), function(x)) == []
+
+
 BAD = {
     "NaN": np.array([1.0, np.nan, 2]),
     "infinity": np.array([1.0, np.inf, 2]),
@@ -108,7 +118,6 @@ def test_what_numpy_raises_of_is_left_to_it(kind):
 
 REFUSED = {
     "weights": (lambda x: np.histogram(x, 5, weights=x), NORMAL),
-    "a density": (lambda x: np.histogram(x, 5, density=True), NORMAL),
     "edges": (lambda x: np.histogram(x, [0, 1, 3]), NORMAL),
     "bins that data decide": (lambda x: np.histogram(x, "auto"), NORMAL),
     "no bins": (lambda x: np.histogram(x, 0), NORMAL),
