@@ -1,6 +1,4 @@
-"""What an operation is: an operator is a list of op-codes, and the NumPy function that it must
-agree with.
-"""
+"""What an operation is: a list of op-codes, and the NumPy function that it must agree with."""
 
 from __future__ import annotations
 
@@ -31,6 +29,7 @@ class Kind(Enum):
     MAP = "map"
     REDUCE = "reduce"
     SCAN = "scan"
+    COUNT = "count"
     CONTRACT = "contract"
     MOVE = "move"
     CREATE = "create"

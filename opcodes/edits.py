@@ -19,6 +19,7 @@ FIXED = {
     Kind.MOVE: f"it has no fragment but an index map; {AROUND}",
     Kind.CREATE: f"its op-codes can be read; {AROUND}",
     Kind.MAP: f"it reads at computed places; {AROUND}",
+    Kind.COUNT: f"the template counts; {AROUND}",
     Kind.HANDWRITTEN: "it is a whole kernel: edit its source",
 }
 

@@ -94,7 +94,8 @@ def _launcher(
             make = "zeros" if begins else "empty"
             yield f"{p.name} = cupy.{make}({shape}, {values[p.source].dtype.numpy_name!r})"
         elif p.kind in ("partials", "counter", "faults"):
-            yield f"{p.name} = {_workspace(kernel, p.kind, extents)}"
+            made = _workspace(kernel, p.kind, extents)
+            yield f"{p.name} = {made.replace('empty', 'zeros') if p.name in zeroed else made}"
     names = {p.source: p.name for p in kernel.params if p.kind in ("input", "output")}
     index = "int64" if kernel.toggles.get("USE_64BIT_INDEX") else "int32"
     given = ", ".join(_argument(p, names, values, index, extents) for p in kernel.params)

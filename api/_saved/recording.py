@@ -17,6 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from opweave._saved.plain import as_data, of_expr
 from opweave._saved.plain_views import of_part, of_view
 from opweave.compiler.ir.values import Extents, Scalar
+from opweave.compiler.kernels.counting import CountKernel
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.library import LibraryKernel
@@ -88,6 +89,9 @@ class PlanRecorder:
 
     def noted(self, faults: Any) -> int:
         return 0
+
+    def holds(self, words: Any) -> bool:
+        return False
 
     def build(self, kernel: Kernel, source: str) -> Binary | None:
         return build_kernel(kernel, source, fast=self.fast) if self.compiles else None
@@ -184,6 +188,12 @@ def _check(lowered: Lowered) -> None:
             raise SavedError(
                 f"{name} calls {kernel.row.name} of NumPy's library between its kernels: such a "
                 "program cannot be saved; save what lies before and behind the call"
+            )
+        if isinstance(kernel, CountKernel) and kernel.refuses:
+            raise SavedError(
+                f"{name} counts elements that may have no bin, and only a call of the function "
+                "can leave it to NumPy then: such a program cannot be saved; count what has a bin "
+                "by its type, such as uint8 in 256 bins"
             )
         if isinstance(kernel, HandwrittenKernel) and kernel.by_numpy:
             raise SavedError(

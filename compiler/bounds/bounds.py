@@ -126,6 +126,9 @@ class _Bounds:
         values = self._apply(node, [o.value for o in operands])
         if node.is_reduction or node.is_scan:
             return [accumulated(node, operands[0], values[0], self.extents)]
+        if node.is_count:  # which of some bins an element has may be undecided
+            lost = np.inf if np.any(operands[0].error > 0) else 0.0
+            return [Bounded(values[0], np.full(np.shape(values[0]), lost))]
         if node.is_view:
             numbers = [o.value for o in operands[1:]]
             attrs = numpy_attributes(node, self.extents)

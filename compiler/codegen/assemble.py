@@ -14,7 +14,12 @@ from opweave.compiler.codegen.assemble_products import (
     ProductRowsAssembler,
     VendorAssembler,
 )
-from opweave.compiler.codegen.assemble_rows import MapAssembler, ReduceAssembler, RowAssembler
+from opweave.compiler.codegen.assemble_rows import (
+    CountAssembler,
+    MapAssembler,
+    ReduceAssembler,
+    RowAssembler,
+)
 from opweave.compiler.codegen.assemble_scans import (
     ScanAssembler,
     ScanColumnsAssembler,
@@ -38,6 +43,7 @@ ASSEMBLERS: dict[str, type[Assembler]] = {
     "scan_columns": ScanColumnsAssembler,
     "product": ProductAssembler,
     "product_rows": ProductRowsAssembler,
+    "count": CountAssembler,
     "vendor": VendorAssembler,
     "handwritten": HandwrittenAssembler,
     "library": LibraryAssembler,

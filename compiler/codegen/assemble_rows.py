@@ -1,4 +1,4 @@
-"""Kernels of rows and of elements."""
+"""Kernels of rows and of elements, and those that count elements by their values."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ from dataclasses import replace
 
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.kept_rows import MOST_BYTES, MOST_REGISTERS, keeping
-from opweave.compiler.codegen.operands import Setting
+from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.short_numbers import divides_by_row
+from opweave.compiler.codegen.structure import RESIDENT_THREADS
 from opweave.compiler.codegen.vectorised import untouched
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
+from opweave.compiler.kernels.counting import OUTSIDE, CountKernel
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, Pass
+from opweave.compiler.kernels.kernel_parts import Carried, Line, OperandLoad, OperandStore, Pass
+from opweave.compiler.kernels.layout import Access
+from opweave.compiler.kernels.param import Param
 from opweave.compiler.kernels.quotients import Division, by_chunks
+from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Walk, walk_map
 from opweave.compiler.toggles.choose import choose
 from opweave.compiler.toggles.facts import Facts
+from opweave.compiler.toggles.rows import bins_fit
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
@@ -28,6 +34,8 @@ WIDE = {True: 32, False: 2048}
 WIDEST = 65535 * 256
 # Operations of a value, see ``Cost.slots``, from which on a row keeps it.
 WORTH_KEEPING = 8
+# What a kernel notes elements without a bin in.
+OUTSIDE_PARAM = Param("partials", OUTSIDE, "int64*")
 
 
 class RowAssembler(Assembler):
@@ -129,3 +137,77 @@ class ReduceAssembler(Assembler):
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[OperandLoad, ...]:
         return ()
+
+
+class CountAssembler(Assembler):
+    """Counts: elements are walked as a map walks them, and no thread owns a count."""
+
+    LANE = "[c][l]"
+
+    @property
+    def _count(self) -> Node:
+        return next(node for node in self.nodes if node.is_count)
+
+    @property
+    def _bins(self) -> int:
+        (bins,) = self._count.result.shape
+        assert isinstance(bins, int)
+        return bins
+
+    def _walked(self) -> list[ArrayOperand]:
+        return [o for o in super()._walked() if o.value.id != self._count.result.id]
+
+    def _walk(self) -> Walk:
+        return walk_map(self.form.space, self._walked(), wide=False)
+
+    def _accessed(self, key: Key, operand: ArrayOperand) -> Access:
+        return Access("splat", "") if key.is_output else super()._accessed(key, operand)
+
+    def _longest(self) -> int:
+        """The step of the loop leads beyond the last element by as much again at most."""
+        return super()._longest() * 2
+
+    def _one_by_one(self) -> int:
+        """Without reads of tables: those of histograms are short, and lie in the caches."""
+        return super()._one_by_one() - sum(len(node.tables) for node in self.nodes)
+
+    def facts(self) -> Facts:
+        """One chunk at a time where tables are read, or counts lie in memory: addresses take
+        registers, and a device is to hold as many threads.
+        """
+        found = replace(super().facts(), bins=self._bins + self._count.refuses)
+        return replace(found, large=found.large and not self.tables and bins_fit(found))
+
+    def _passes(self) -> tuple[list[Line], list[Pass]]:
+        needs = self._needs([], [(self._count, 0)])
+        lines, loads = self._lines(needs, 0), self._loads(needs)
+        places = tuple(self.places_of.values())
+        return [], [Pass(loads, (*lines, self._bin()), (), (), (), places=places)]
+
+    def _bin(self) -> Line:
+        """The line that says which bin an element has."""
+        (operand,) = self._count.values
+        is_short = operand.dtype.itemsize < 4 or operand.dtype.numpy_name == "int32"
+        ctype = "int" if is_short else "int64"
+        text = f"const {ctype} bin = {self.text(operand, False)};"
+        return self._origin(self._count).line(Phase.ACCUMULATE, text, ("bin",))
+
+    def _row_stores(self) -> tuple[OperandStore, ...]:
+        """What a list says of the counts; the template stores them."""
+        made = self._count.result
+        out = self.operands[Key(made.id, False, True)]
+        return (OperandStore(out.name, "the counts of bins", made.dtype, Access("splat", "")),)
+
+    def _cached(self, passes: Sequence[Pass]) -> tuple[OperandLoad, ...]:
+        return ()
+
+    def _params(self, carried: Carried) -> tuple[Param, ...]:
+        params = super()._params(carried)
+        return (*params, OUTSIDE_PARAM) if self._count.refuses else params
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        most = max(1, self.device.sms * RESIDENT_THREADS // kernel.threads)
+        node = self._count
+        at = f" ({node.where})" if node.where.file else ""
+        own = {"bins": self._bins, "refuses": node.refuses, "at": at, "most_blocks": most}
+        return CountKernel.of(kernel, **own)

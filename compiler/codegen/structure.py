@@ -49,6 +49,7 @@ WHY: dict[str, str] = {
     "tile": _TILES,
     "product": _TILES,
     "product_rows": _TILES,
+    "count": "blocks take turns at the elements, and meet at barriers around them",
     "vendor": "a library computes it; in an ow.kernel list it is a kernel of ours",
     "handwritten": "it is a whole kernel of yours: edit its source",
     "library": "NumPy computes it",

@@ -99,6 +99,15 @@ class Node:
         return self.operator.kind is Kind.SCAN
 
     @property
+    def is_count(self) -> bool:
+        return self.operator.kind is Kind.COUNT
+
+    @property
+    def refuses(self) -> bool:
+        """A count of elements that may have no bin: then no kernel computes the call."""
+        return self.is_count and bool(self.attr("notes"))
+
+    @property
     def is_product(self) -> bool:
         return self.operator.kind is Kind.CONTRACT
 

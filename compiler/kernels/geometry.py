@@ -91,6 +91,7 @@ GEOMETRY: dict[str, Geometry] = {
     ),
     "product": PRODUCT,
     "product_rows": PRODUCT,
+    "count": ELEMENTS,
     "vendor": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),
     "handwritten": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),  # see handwritten.py
     "library": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),

@@ -1,17 +1,27 @@
-"""Covariances and correlations, made of means and a product of matrices."""
+"""Covariances and correlations, made of means and a product of matrices; counts and histograms.
+
+A kernel counts on a GPU alone: on the host NumPy's own functions are called.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.complexes import conjugated, is_complex
+from opweave.compiler.arrays.gathering import gathered
+from opweave.compiler.arrays.integers import integer
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import number_of
 from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.numpy_api.common import apply
+from opweave.compiler.numpy_api.creation_ranges import linspace
 from opweave.compiler.numpy_api.registry import numpy_function
+from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ShapeError, UnsupportedError
+from opweave.opcodes.operators.counts import BINCOUNT, has_bins_for_all
 
 
 @numpy_function(np.cov, numbers=True)
@@ -56,3 +66,136 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     if not is_complex(c):
         return np.clip(c, -1, 1)
     return np.clip(np.real(c), -1, 1) + 1j * np.clip(np.imag(c), -1, 1)
+
+
+# Bins of a histogram, at most: an element's share of the range tells its bin or one next to it, in
+# float64, and in float32 (True), where NumPy divides in float64.
+MOST_BINS = {False: 2**30, True: 2**18}
+
+
+def _check_counts(name: str, tracer: Any) -> None:
+    """
+    Raises:
+        UnsupportedError: on the host, and in parts: no kernel counts there.
+    """
+    if not tracer.counts:
+        raise UnsupportedError(
+            f"{name}: opweave compiles this for a GPU alone, in whole functions"
+        )
+
+
+def _counted(name: str, x: Any, bins: int, notes: bool) -> Any:
+    """How many elements of a vector have each value below ``bins``.
+
+    Args:
+        notes: an element may have none of them, which ends the call: NumPy knows what it means.
+
+    Raises:
+        UnsupportedError: the function may catch what NumPy raises.
+    """
+    if notes and (x.tracer.catches or x.tracer.catches_index):
+        raise UnsupportedError(f"{name}, where the function may catch what it raises")
+    return apply(BINCOUNT, x, bins=bins, notes=notes)
+
+
+@numpy_function(np.bincount, arrays=("x",))
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
+    """
+    Raises:
+        UnsupportedError: on the host; weights; nobody says how many bins; no vector; see
+            ``_counted``.
+    """
+    _check_counts("np.bincount", x.tracer)
+    if weights is not None:
+        raise UnsupportedError("np.bincount: weights= is not compiled")
+    bins = integer(x.tracer.concrete(minlength), "np.bincount: minlength")
+    if bins < 1 or x.ndim != 1:
+        raise UnsupportedError("np.bincount: expected a vector, and its bins as minlength=")
+    return _counted("np.bincount", x, bins, not has_bins_for_all(x.value.dtype, bins))
+
+
+@numpy_function(np.histogram)
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    """Counts by bins of one width, and their edges; NumPy's own way, so that each edge is its own.
+
+    Raises:
+        UnsupportedError: on the host; other bins; weights; bools, of which NumPy warns; complex
+            and 16-bit numbers; see ``_counted``.
+    """
+    _check_counts("np.histogram", a.tracer)
+    count, tracer = _number_of(a, bins), a.tracer
+    if count < 1 or weights is not None or not (density is None or type(density) is bool):
+        raise UnsupportedError("np.histogram: expected a number of bins, and no weights")
+    if count > MOST_BINS[a.dtype == np.float32]:
+        raise UnsupportedError(f"np.histogram: {count} bins")
+    if a.dtype.kind not in "iuf" or a.dtype == np.float16 or a.value.dtype is dtypes.BF16:
+        raise UnsupportedError(f"np.histogram: of {a.dtype}")
+    x = a.reshape(-1)
+    if range is not None or tracer.builder.is_empty(a.value.shape):
+        ends = (0, 1) if range is None else tuple(map(tracer.concrete, range))
+        found, edges = _of_range(x, count, ends)
+    else:
+        found, edges = _of_all(x, count)
+    if density:
+        found = found / np.diff(edges).astype(np.float64) / found.sum()
+    return found, edges
+
+
+def _number_of(a: Any, bins: Any) -> int:
+    """A number of bins, which belongs to the guard; 0 for other bins."""
+    found = a.tracer.concrete(bins)
+    return int(found) if isinstance(found, int | np.integer) and found is not True else 0
+
+
+def _of_range(x: Any, count: int, ends: Any) -> Any:
+    """A histogram between two numbers, for which NumPy makes the edges; others are left out."""
+    try:
+        made = np.histogram_bin_edges(np.zeros(0, x.dtype), count, ends)
+    except (TypeError, ValueError) as error:
+        raise UnsupportedError(f"np.histogram: {error}") from None
+    first, last = ends if ends[0] != ends[1] else (ends[0] - 0.5, ends[1] + 0.5)
+    edges = x.tracer.copied(made)
+
+    def found(t: Any) -> Any:
+        return np.where((t >= first) & (t <= last), _bins(t, edges, first, last, count), count)
+
+    return _counted("np.histogram", _by_table(x, found), count + 1, notes=False)[:count], edges
+
+
+def _of_all(x: Any, count: int) -> Any:
+    """A histogram between the smallest and the largest element.
+
+    Where one is not finite, or the edges do not rise, no element has a bin: NumPy raises.
+    """
+    floats = x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
+    low, high = x.min().astype(floats), x.max().astype(floats)
+    is_one = low == high
+    first, last = np.where(is_one, low - 0.5, low), np.where(is_one, high + 0.5, high)
+    edges = linspace(x.tracer, first, last, count + 1, dtype=floats)
+    rises = (edges[1:] > edges[:-1]).all() & np.isfinite(low) & np.isfinite(high)
+
+    def found(t: Any) -> Any:
+        return np.where(rises, _bins(t, edges, first, last, count), -1)
+
+    return _counted("np.histogram", _by_table(x, found), count, notes=True), edges
+
+
+def _by_table(x: Any, found: Callable[[Any], Any]) -> Any:
+    """The bins of elements; those of bytes are read in a table, which has all 256."""
+    if x.dtype.itemsize > 1:
+        return found(x)
+    least = int(np.iinfo(x.dtype).min)
+    values = lifted(x.tracer, np.arange(least, least + 256).astype(x.dtype))
+    return gathered(found(values), [x.astype(np.int32) - least])
+
+
+def _bins(x: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
+    """The bin of each element: where its share of the range lies, corrected by the edges."""
+    t = x.astype(edges.dtype)
+    found = ((t - first) / (last - first) * count).astype(np.int32)
+    found = np.where(found == count, count - 1, found)
+    found = np.where(t < gathered(edges, [found]), found - 1, found)
+    further = (t >= gathered(edges, [found + 1])) & (found != count - 1)
+    return np.where(further, found + 1, found)

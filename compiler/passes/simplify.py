@@ -234,13 +234,14 @@ def drop_dead(graph: FunctionGraph, looked_at: Set[int] = frozenset()) -> Functi
 def _split(graph: FunctionGraph, looked_at: Set[int]) -> tuple[list[Node], list[Node]]:
     """The nodes that outputs and other values need, and the rest.
 
-    Calls of NumPy's library are needed for what they may raise.
+    Calls of NumPy's library, and counts, are needed for what they may raise.
     """
     used = {o.id for o in graph.outputs if isinstance(o, Value)} | looked_at
     kept: list[Node] = []
     dead: list[Node] = []
     for node in reversed(graph.nodes):
-        if node.is_library or any(r.id in used for r in node.results):
+        may_raise = node.is_library or node.refuses
+        if may_raise or any(r.id in used for r in node.results):
             kept.append(node)
             used |= {v.id for v in node.values}
         else:

@@ -158,7 +158,7 @@ class Specialisations:
 
         ``arguments`` maps names to what ``trace`` takes.  ``structure`` tells how the caller had
         packed them, if at all; ``rebuilt`` packs them again.  ``may_roll``: C may run loops of it.
-        On the host calls of NumPy's ``library`` may be steps of what is traced.
+        On the host calls of NumPy's ``library`` may be steps, on a GPU counts of elements.
 
         Raises:
             RecompileError: it would have to be traced more often than ``limit``.
@@ -174,7 +174,7 @@ class Specialisations:
             why = self._missed(key, arguments, extents)
             self._check_limit(limit, why)
             may_warn = limit is not None and not self.options.fullgraph  # and so run in parts
-            calls = library and device.is_host
+            calls = device if library else None
             found = self._trace(arguments, extents, rebuilt, may_warn, may_roll, calls)
             self.variants.setdefault(key, []).append(found)
             self.newest = dict(arguments)
@@ -210,14 +210,16 @@ class Specialisations:
         rebuilt: Rebuild | None,
         may_warn: bool,
         may_roll: bool,
-        library: bool,
+        library: Device | None,
     ) -> Variant:
         self.traces += 1
         repeated, watched = self.options.repeated, self.options.watched
         # a loop, and a call that is watched, have no way to run a call of a library that fails
-        calls = library and self.options.library and not (repeated or watched)
+        on_host = library is not None and library.is_host
+        may = library is not None and self.options.library and not (repeated or watched)
+        calls, counts = may and on_host, may and not on_host
         rest = repeated, watched, self._limits(may_roll), may_warn, calls, self.options.counted
-        made = trace(self.fn, arguments, rebuilt, self.describe, *rest)
+        made = trace(self.fn, arguments, rebuilt, self.describe, *rest, counts)
         graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
         graph = verify_graph(simplify(verify_graph(graph)))
         # a kernel's own loop has the same numbers in each round

@@ -79,7 +79,7 @@ SECONDS: dict[str, Constants] = {
 }
 LIKE = {
     "pixel": "map", "handwritten": "map", "product": "row", "product_rows": "row",
-    "reduce": "row", "scan_parts": "scan", "scan_columns": "scan",
+    "reduce": "row", "count": "map", "scan_parts": "scan", "scan_columns": "scan",
 }  # fmt: skip
 
 

@@ -70,8 +70,12 @@ def group_outputs(graph: FunctionGraph, members: set[int]) -> list[Value]:
         for value in nodes[index].results
         if value.id in returned
         or any(u not in members for u in users.get(value.id, ()))
-        or (nodes[index].operator.notes_faults and value.id not in users)
+        or (_notes(nodes[index]) and value.id not in users)
     ]
+
+
+def _notes(node: Node) -> bool:
+    return node.operator.notes_faults or node.refuses
 
 
 def group_inputs(graph: FunctionGraph, members: Iterable[int]) -> list[Value]:
@@ -130,6 +134,8 @@ def form_of(graph: FunctionGraph, members: set[int]) -> Form | str:
         return _pixel_form(nodes, mixing, outputs)
     if any(n.is_product for n in nodes):
         return _product_form(graph, nodes, outputs)
+    if any(n.is_count for n in nodes):
+        return _count_form(nodes, outputs)
     if any(n.is_scan for n in nodes):
         return _scan_form(nodes, outputs)
     if any(n.is_reduction for n in nodes):
@@ -246,6 +252,17 @@ def _row_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
         return "a row is shared by several blocks; its result is known in the next kernel only"
     kind, row_values = "reduce" if several_blocks else "row", frozenset(walk.row_values)
     return Form(kind, space, axes, plan, walk.levels, row_values, frozenset(walk.kept))
+
+
+def _count_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
+    """One count of the elements of a space, with maps before it."""
+    first, *others = [n for n in nodes if n.is_count]
+    rest = [n for n in nodes if not n.is_count]
+    if others:
+        return "a block counts one array"
+    if not all(n.is_map for n in rest) or outputs != [first.result]:
+        return "a loop that counts stores the counts alone"
+    return Form("count", first.values[0].shape, row_values=frozenset({first.result.id}))
 
 
 def _scan_form(nodes: list[Node], outputs: list[Value]) -> Form | str:

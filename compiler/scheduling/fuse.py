@@ -42,6 +42,8 @@ ROLES: dict[tuple[Kind, Kind], str] = {
     (Kind.MAP, Kind.SCAN): "prologue: computed as the scan reads its operand",
     (Kind.SCAN, Kind.MAP): "epilogue: applied to each running value before the store",
     (Kind.SCAN, Kind.SCAN): "same row: both scans in one kernel",
+    (Kind.CREATE, Kind.COUNT): "prologue: no memory is filled",
+    (Kind.MAP, Kind.COUNT): "prologue: computed as elements are counted",
     (Kind.CONTRACT, Kind.MAP): "epilogue: applied to the product before the store",
     (Kind.CONTRACT, Kind.REDUCE): "rows: a block holds whole rows of the product and reduces them",
 }
@@ -50,6 +52,7 @@ UNLISTED: dict[Kind, str] = {
     Kind.CONTRACT: "an operand of a product is read by every tile that needs it: stored first",
     Kind.HANDWRITTEN: HANDWRITTEN,
     Kind.LIBRARY: LIBRARY,
+    Kind.COUNT: "blocks add to the counts in any order: they are known in the next kernel",
 }
 
 

@@ -3,7 +3,8 @@
     schedule ::= graph group* decision*
     group    ::= form nodes space axes plan
     form     ::= "map" | "pixel" | "row" | "reduce" | "scan" | "scan_parts" | "scan_columns"
-               | "product" | "product_rows" | "vendor" | "handwritten" | "library"
+               | "product" | "product_rows" | "count" | "vendor" | "handwritten"
+               | "library"
 
 A *map* group computes every value at every point of its space.  A *pixel* group does so with the
 last axis, the channels, in registers, because one of its operators mixes them.  A *row* group also
@@ -13,7 +14,8 @@ carries running values along its rows, through maps before, between and behind; 
 group shares each row between several blocks; a *scan_columns* group goes along the outer axis that
 is scanned, for neighbouring columns at once.  A *product*
 group multiplies matrices and applies maps to the result; with reductions along its rows it is
-*product_rows*.  A *vendor* group is a product that a library computes, a *handwritten* group a
+*product_rows*.  A *count* group counts the elements that have each of some values, behind maps.  A
+*vendor* group is a product that a library computes, a *handwritten* group a
 kernel that someone wrote, a *library* group a call of NumPy's.  Views are in no group.
 """
 

@@ -73,14 +73,15 @@ def _of_group(schedule: Schedule, group: Group, extents: Mapping[str, int]) -> W
 
 
 def _of_node(node: Node, extents: Mapping[str, int]) -> Work:
-    """Operations of a node: a product takes two a step, a reduction one an element."""
+    """Operations of a node: a product takes two a step, a reduction or a count one an element."""
     if node.is_view:
         return Work()
     if node.is_product:
         depth = count(node.values[0].shape[-1:], extents)
         steps = 2 * depth * count(node.result.shape, extents)
         return Work(products=steps) if on_tensor_cores(node) else Work(flops=steps)
-    points = count((node.values[0] if node.is_reduction else node.result).shape, extents)
+    is_read = node.is_reduction or node.is_count
+    points = count((node.values[0] if is_read else node.result).shape, extents)
     if node.operator.mixes is not None:  # its cost is stated for a pixel
         points //= node.operator.mixes[0]
     cost = node.operator.cost

@@ -58,6 +58,8 @@ def _held_back(graph: FunctionGraph) -> Iterator[str]:
         yield "an index may have no element"
     if any(node.is_library for node in graph.nodes):
         yield "a call of NumPy's library may raise"
+    if any(node.refuses for node in graph.nodes):
+        yield "an element may have no bin"
 
 
 def _write(schedule: Schedule, written: Written, held: str) -> Write:

@@ -44,6 +44,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "product": (*COMMON, *PRODUCT),
     # its rows of a block are those of the tile
     "product_rows": (*COMMON, *PRODUCT, SHUFFLE, *PLAN, *rows.IN_REGISTERS),
+    "count": (*COMMON, *rows.COUNT),
     "vendor": (),
     "handwritten": (),
     "library": (),
@@ -235,6 +236,11 @@ def _check_outer(chosen: Mapping[str, int], facts: Facts) -> None:
     )
 
 
+def _check_count(chosen: Mapping[str, int], facts: Facts) -> None:
+    _check_map(chosen, facts)
+    _check_threads(chosen["BLOCK"], "BLOCK", chosen, facts)
+
+
 def _check_tile(chosen: Mapping[str, int], facts: Facts) -> None:
     if chosen["VECTOR"] > chosen["TILE"]:
         _refuse("VECTOR TILE", chosen, "an access does not reach beyond a tile")
@@ -269,6 +275,7 @@ TOGETHER: dict[str, Callable[[Mapping[str, int], Facts], None]] = {
     "pixel": _check_map,
     "row": _check_held_row,
     "outer": _check_outer,
+    "count": _check_count,
     "scan": _check_row,
     "tile": _check_tile,
     "product": _check_product,

@@ -109,6 +109,7 @@ class Facts:
         stages: in this variant operands pass through shared memory.
         blocks: blocks of this variant that are to fit the shared memory of a multiprocessor; with
             several they may opt in to more than a kernel declares.
+        bins: of a kernel that counts, with one for elements that have none.
         declared: toggles of the user's operators.
     """
 
@@ -135,6 +136,7 @@ class Facts:
     shape: TileShape | None = None
     stages: bool = True
     blocks: int = 1
+    bins: int = 0
     declared: tuple[Declared, ...] = ()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opweave.compiler.ir.accumulation import Plan
-from opweave.compiler.toggles.facts import Facts, Toggle, on_device, power
+from opweave.compiler.toggles.facts import POWERS, Facts, Toggle, on_device, power
 
 
 def _needs_alignment(value: int, facts: Facts) -> str:
@@ -161,6 +161,34 @@ PIXEL = (
     power("VECTOR", "consecutive pixels of one access", on_device(4, host=64)),
     power("CHUNKS", OF_CHUNKS, lambda f: 2 if f.large and not f.device.is_host else 1),
 )
+# Bytes of a block's own counts, of 512 threads: four such blocks fill a multiprocessor of an A100.
+PRIVATE_BYTES = 40 * 1024
+COUNT_BYTES = 4
+
+
+def bins_fit(facts: Facts) -> bool:
+    """Whether a block of a kernel that counts has room for its bins."""
+    return COUNT_BYTES * facts.bins <= facts.device.block_bytes
+
+
+def _copies(facts: Facts) -> int:
+    """One for each thread of a warp, if there is room: then no two of these meet."""
+    device = facts.device
+    room = min(PRIVATE_BYTES, device.block_bytes, device.shared_bytes // 2)  # for two, at least
+    return min(32, _power_below(room // (COUNT_BYTES * facts.bins)))
+
+
+COUNT = (
+    block(512), *MAP[1:],
+    Toggle(
+        "USE_SHARED_MEMORY", "a block counts in shared memory, and adds that to the counts",
+        lambda f: int(bins_fit(f)),
+    ),
+    power(
+        "COPIES", "histograms of a block; the threads of a warp take turns at them", _copies,
+        values=POWERS[:6],
+    ),
+)  # fmt: skip
 ROWS_PER_BLOCK = power(
     "ROWS_PER_BLOCK", "rows of one block",
     lambda f: 1 if f.device.is_host else max(1, 128 // _plan(f).threads),

@@ -76,6 +76,10 @@ def _scan_parts(chosen: Chosen, facts: Facts) -> list[int]:
     return [ticket, *totals, *_meeting(chosen["THREADS_PER_ROW"], chosen, facts)]
 
 
+def _count(chosen: Chosen, facts: Facts) -> list[int]:
+    return [4 * facts.bins * chosen["COPIES"] * chosen["USE_SHARED_MEMORY"]]
+
+
 def _tile(chosen: Chosen, facts: Facts) -> list[int]:
     line = chosen["TILE"] + chosen["USE_PADDED_TILE"]
     tile = chosen["TILE"] * line * chosen["USE_SHARED_MEMORY"]
@@ -107,6 +111,7 @@ REQUESTS: dict[str, Callable[[Chosen, Facts], list[int]]] = {
     "outer": _outer,
     "scan": _rows,
     "scan_parts": _scan_parts,
+    "count": _count,
     "tile": _tile,
     "product": _product,
     "product_rows": _product_rows,
@@ -124,6 +129,7 @@ REMEDIES: dict[str, str] = {
     "outer": "keep USE_WARP_SHUFFLE=1, or take a smaller ACROSS or COLUMNS",
     "scan": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or ROWS_PER_BLOCK",
     "scan_parts": "keep USE_WARP_SHUFFLE=1, or take a smaller PARTS or THREADS_PER_ROW",
+    "count": "take fewer COPIES, or USE_SHARED_MEMORY=0",
     "tile": "take a smaller TILE, or USE_SHARED_MEMORY=0",
     "product": "take a smaller BLOCK_M, BLOCK_N, BLOCK_K or STAGES, or USE_SHARED_MEMORY=0",
     "product_rows": "take a smaller BLOCK_M, BLOCK_K or STAGES, or USE_SHARED_MEMORY=0",

@@ -38,7 +38,7 @@ class Tracer(SharedMemory):
         selects: what data select is traced, by a mask (``selection.py``) or by a place.
         asks_truth: it may ask whether something ``is True``: comparisons of numbers are guarded.
         catches, catches_index: it may catch errors of empty reductions, or of places in arrays.
-        calls_library: calls of NumPy's library become nodes, see ``compiler/library``.
+        calls_library, counts: calls of NumPy's library are nodes (``compiler/library``); counts.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
         edits, counted: operators while an edited composite is traced, numbers of ``ow.repeat``.
     """
@@ -47,7 +47,7 @@ class Tracer(SharedMemory):
     array_class: type = np.ndarray
     edits: Mapping[str, Operator] = {}
     counted: frozenset[str] = frozenset()
-    asks_truth = catches = catches_index = calls_library = raises_at_lines = False
+    asks_truth = catches = catches_index = calls_library = counts = raises_at_lines = False
 
     def __init__(
         self,

@@ -62,6 +62,7 @@ def trace(
     may_warn: bool = False,
     calls_library: bool = False,
     counted: Sequence[str] = (),
+    counts: bool = False,
 ) -> Trace:
     """Run ``fn`` on traced values.
 
@@ -82,6 +83,7 @@ def trace(
         calls_library: calls of NumPy's library become nodes.
         counted: numbers that differ from round to round of ``ow.repeat``: where an array is read
             by one, it is no part of the guard.
+        counts: counts of elements by their values become nodes, for a GPU.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -94,8 +96,7 @@ def trace(
     def traced(holds_made: bool) -> Trace:
         tracer = Tracer(GraphBuilder({}), dict(scalars), first_line, describe, limits)
         tracer.holds_made, tracer.watches, tracer.may_warn = holds_made, watches, may_warn
-        tracer.calls_library = calls_library
-        _ask(tracer, arguments, [names[n] for n in counted if n in names])
+        _ask(tracer, arguments, [names[n] for n in counted if n in names], calls_library, counts)
         try:
             with lending(tracer), telling(tracer):
                 return _trace(fn, arguments, rebuilt, names, scalars, tracer, repeated)
@@ -107,9 +108,12 @@ def trace(
     return traced(False)
 
 
-def _ask(tracer: Tracer, arguments: Mapping[str, Argument], counted: Sequence[str]) -> None:
-    """Tell the tracer what it has to know of the arguments."""
-    tracer.counted = frozenset(counted)
+def _ask(
+    tracer: Tracer, arguments: Mapping[str, Argument], counted: Sequence[str], calls: bool,
+    counts: bool,
+) -> None:  # fmt: skip
+    """Tell the tracer what it has to know of the arguments, and what become nodes."""
+    tracer.counted, tracer.calls_library, tracer.counts = frozenset(counted), calls, counts
     if any(isinstance(a, ArrayType) and a.library == "cupy" for a in arguments.values()):
         tracer.array_class = sys.modules["cupy"].ndarray
 

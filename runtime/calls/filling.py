@@ -10,6 +10,7 @@ from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
 from opweave.runtime.calls.by_numpy import Compute, Operand
 from opweave.runtime.calls.graph_results import stores_of
 from opweave.runtime.calls.plan import CallPlan
+from opweave.runtime.calls.refusals import refusal
 from opweave.runtime.calls.steps import FORMATS, Launch, Step, known_number, workspace
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class _Filling:
             numbers,
             zeroed,
             self.executor.passes_arrays,
+            refusal(kernel, arrays, self.executor),
         )
 
     def _known_numbers(self, kernel: Kernel) -> dict[int, Any]:

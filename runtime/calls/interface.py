@@ -59,6 +59,9 @@ class Executor(Protocol):
     def noted(self, faults: Any) -> int:
         """What was noted: 0 for nothing, and where nobody looks."""
 
+    def holds(self, words: Any) -> bool:
+        """Whether an array of bytes is anything but zero; waits for the kernels before."""
+
     def build(self, kernel: Kernel, source: str) -> Any:
         """The binary of a kernel; may be called from several threads."""
 

@@ -72,8 +72,8 @@ class CallPlan:
 
     @cached_property
     def computes(self) -> bool:
-        """Whether a library computes a step: no CUDA graph has it."""
-        return any(step.compute is not None for step in self.steps)
+        """Whether a library computes a step, or the host looks at one: no CUDA graph has it."""
+        return any(step.compute or step.refused for step in self.steps)
 
     @property
     def only_step(self) -> Step | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.literals import converted
+from opweave.compiler.kernels.counting import WORD, CountKernel
 from opweave.opcodes import dtypes
 from opweave.runtime.calls.by_numpy import Compute
 
@@ -49,6 +50,7 @@ class Step:
         numbers: (slot, number of the call), likewise.
         zeroed: where in the arena counters begin at zero, and their bytes.
         passes_arrays: ``launch`` takes the arrays besides, since addresses are not enough for it.
+        refused: raises, given the arrays, where the kernel noted that it cannot compute the call.
     """
 
     kernel: Kernel
@@ -60,6 +62,7 @@ class Step:
     numbers: tuple[tuple[int, int], ...]
     zeroed: tuple[int, int]
     passes_arrays: bool
+    refused: Callable[[Sequence[Any]], None] | None = None
 
     def start(self, arrays: Any, numbers: Sequence[Any], address: Callable[..., Any]) -> None:
         """Fill in the slots and launch, or have NumPy compute, unless there is nothing to write.
@@ -80,6 +83,8 @@ class Step:
             slots[slot] = numbers[number]
         passed = [arrays[array] for _, array, _ in self.arrays] if self.passes_arrays else ()
         self.launch(self.pack(*slots), passed)
+        if self.refused is not None:
+            self.refused(arrays)
 
 
 def packer(kernel: Launchable, formats: Sequence[str]) -> Callable[..., bytes]:
@@ -114,6 +119,8 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
     """
     if not any(param.kind == "partials" for param in kernel.params):
         return 0, 0
+    if isinstance(kernel, CountKernel):
+        return WORD, 0
     rows = groups = kernel.elements(extents)[1]
     if kernel.template in BANDS:  # every place of a band of columns, and the bands
         groups = kernel.grid(extents)[0]

@@ -94,15 +94,11 @@ def live_device(index: int) -> Device:
     props = module.cuda.runtime.getDeviceProperties(index)
     name = props["name"].decode() if isinstance(props["name"], bytes) else str(props["name"])
     like = next((d for d in DEVICES.values() if d.name in name.split()), BY_ARCH[arch])
+    shared = int(props.get("sharedMemPerBlockOptin", 48 * 1024))
     return Device(
-        name,
-        arch,
-        int(props["multiProcessorCount"]),
-        int(props.get("sharedMemPerBlockOptin", 48 * 1024)),
-        int(props["l2CacheSize"]),
-        like.gigabytes_per_second,
-        like.gigaflops,
-    )
+        name, arch, int(props["multiProcessorCount"]), shared, int(props["l2CacheSize"]),
+        like.gigabytes_per_second, like.gigaflops,
+    )  # fmt: skip
 
 
 def device_of(arrays: Sequence[Any]) -> int:
@@ -171,6 +167,9 @@ class CudaExecutor:
 
     def noted(self, faults: Any) -> int:
         return 0  # reading it would wait for the device; indices wrap, as CuPy's do
+
+    def holds(self, words: Any) -> bool:
+        return bool(self.state.run(partial(self.workspaces.holds, words), "a look at the counts"))
 
     def build(self, kernel: Kernel, source: str) -> Binary:
         return build_kernel(kernel, source, fast=self.fast, cached=self.cached)

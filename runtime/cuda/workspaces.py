@@ -9,6 +9,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from opweave.opcodes.errors import LaunchError
+from opweave.runtime.calls.refusals import NOT_CAPTURED
+from opweave.runtime.cuda.graphs import is_captured
 from opweave.runtime.process import locks
 
 MOST_COUNTERS = 256
@@ -39,6 +42,16 @@ class Workspaces:
                     self.counters.clear()
                 found = self.counters[key] = self._cupy.zeros(words, self._cupy.uint32)
         return partials, found
+
+    def holds(self, words: Any) -> bool:
+        """Whether kernels have noted anything in some memory; waits for them.
+
+        Raises:
+            LaunchError: the caller captures the stream, on which nothing runs.
+        """
+        if is_captured(self._cupy.cuda.get_current_stream()):
+            raise LaunchError(NOT_CAPTURED)
+        return bool(words.get().any())
 
     def for_capture(self, make: Callable[[], Any]) -> Any:
         """Memory for kernels that the caller captures; it is kept until the process ends.

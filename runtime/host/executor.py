@@ -68,6 +68,9 @@ class HostExecutor:
     def noted(self, faults: np.ndarray[Any, Any]) -> int:
         return int(faults[0])
 
+    def holds(self, words: np.ndarray[Any, Any]) -> bool:
+        return bool(words.any())
+
     def build(self, kernel: Kernel, source: str) -> Binary:
         if self.cached:
             return self._build(kernel, source)

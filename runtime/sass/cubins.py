@@ -12,9 +12,9 @@ from opweave.opcodes.errors import UnsupportedError
 # Attributes of .nv.info, as `cuobjdump --dump-elf` names them.
 PARAM_CBANK, KPARAM_INFO = 0x0A, 0x17
 SIZED = 4  # the format of an attribute that a length follows
-# Where a launch's extents lie in constant bank 0, by the offset of the parameters behind them:
-# blockDim, then gridDim, three words each.
-EXTENTS = {0x140: 0x0, 0x160: 0x0, 0x210: 0x0, 0x380: 0x360}
+# Where blockDim and gridDim lie in constant bank 0, three words each, by the offset of the
+# parameters behind them.
+EXTENTS = {0x140: (0, 0xC), 0x160: (0, 0xC), 0x210: (0, 0xC), 0x380: (0x360, 0x370)}
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,6 @@ def constants(
     for (offset, nbytes), slot in zip(where.places, slots, strict=True):
         image[offset : offset + nbytes] = slot[:nbytes]
     words = {where.base + n: int.from_bytes(image[n : n + 4], "little") for n in range(0, size, 4)}
-    at = EXTENTS.get(where.base)
-    if at is not None:
-        words |= {at + 4 * n: extent for n, extent in enumerate((*block, *grid))}
+    for at, extents in zip(EXTENTS.get(where.base, ()), (block, grid), strict=False):
+        words |= {at + 4 * n: extent for n, extent in enumerate(extents)}
     return words

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.runtime.sass.listing import SassInstruction, SassOperand
+from opweave.runtime.sass.listing import PT, UPT, SassInstruction, SassOperand
 from opweave.runtime.sass.machine import I64, U32, U64, Array, SassMachine
 
 Row = Callable[[SassMachine, SassInstruction, Array], None]
@@ -55,8 +55,23 @@ def valued(m: SassMachine, o: SassOperand, *, negates: bool = True) -> tuple[Any
     return value, known
 
 
+def _add_pairs(m: SassMachine, one: SassInstruction, active: Array) -> None:
+    """IADD.64: the sum of two pairs."""
+    leading, values, carries = sources(one)
+    total: Any = U64(0)
+    known: Any = not carries and all(o.index in (PT, UPT) for o in leading)
+    for o in values:
+        value, is_known = m.pair(o)
+        wide = np.asarray(value, U64)
+        total, known = total + (~wide + U64(1) if "-" in o.sign else wide), known & is_known
+    m.set_pair(one.operands[0].index, total, known, active)
+
+
 def _add(m: SassMachine, one: SassInstruction, active: Array) -> None:
     """IADD3 [.X]: the sum of up to three, with the carries of an earlier one."""
+    if "64" in one.modifiers:
+        _add_pairs(m, one, active)
+        return
     leading, values, carries = sources(one)
     total: Any = U64(0)
     known: Any = True

@@ -72,6 +72,9 @@ class NotingExecutor(HostExecutor):
         """Nobody reads what a library would compute."""
         return lambda arrays, numbers: None
 
+    def holds(self, words: Any) -> bool:
+        return False  # nobody has written them
+
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         # of a kernel that someone wrote nobody knows what an element is
         elements = 0 if kernel.template == "handwritten" else prod(kernel.elements(extents))

@@ -114,7 +114,7 @@ def read(one: SassInstruction) -> list[int]:
 def _is_pair(one: SassInstruction, place: int, o: SassOperand) -> bool:
     if one.root in ("IMAD", "UIMAD"):
         return place == 2 and not {"WIDE", "HI"}.isdisjoint(one.modifiers)
-    return one.root not in SINGLE or "64" in o.suffixes
+    return one.root not in SINGLE or "64" in (*o.suffixes, *one.modifiers)
 
 
 def of_address(one: SassInstruction, o: SassOperand) -> list[int]:

@@ -95,9 +95,6 @@ def _memory(launch: Launching) -> tuple[list[PtxRegion], list[int]]:
     kernel, arrays = launch.kernel, launch.arrays
     params = [kernel.params[slot] for slot in launch.places]
     zeroed = dict(kernel.zeroed(launch.extents))
-    for slot, array in zip(launch.places, arrays, strict=True):
-        if slot in zeroed:
-            array[...] = 0
     fresh = [
         p.kind in ("output", "partials") and slot not in zeroed and p.source not in kernel.added
         for p, slot in zip(params, launch.places, strict=True)

@@ -80,6 +80,7 @@ class VerifyExecutor(HostExecutor):
         config = LaunchConfig(kernel.grid(extents), kernel.block, self.schedule, shared)
         kinds = ("input", "output", *LATE)
         places = _in_order(kernel, [n for n, p in enumerate(kernel.params) if p.kind in kinds])
+        zeroed = [places.index(slot) for slot, _ in kernel.zeroed(extents)]
         counter = next((n for n, s in enumerate(places) if kernel.params[s].kind == "counter"), -1)
 
         def launch(slots: bytes, arrays: Sequence[Any]) -> None:
@@ -91,6 +92,8 @@ class VerifyExecutor(HostExecutor):
                     made[word] = (address + offset).to_bytes(8, "little")
                 return bytes(made)
 
+            for place in zeroed:
+                arrays[place][...] = 0
             self.run(Launching(kernel, binary, config, packed, arrays, places, extents))
             if counter >= 0 and arrays[counter].any():
                 raise LaunchError(f"{kernel.name}: the counters are not ready for the next launch")
@@ -141,9 +144,6 @@ def _sanitized(launch: Launching) -> list[Fault]:
     kernel, arrays = launch.kernel, launch.arrays
     params = [kernel.params[slot] for slot in launch.places]
     zeroed = dict(kernel.zeroed(launch.extents))
-    for slot, array in zip(launch.places, arrays, strict=True):
-        if slot in zeroed:
-            array[...] = 0
     fresh = ("output", "partials")
     unwritten = [
         p.kind in fresh and slot not in zeroed and p.source not in kernel.added

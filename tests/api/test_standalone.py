@@ -9,7 +9,7 @@ import opweave as ow
 from opweave.compiler.toggles.choose import TOGGLES
 from opweave.opcodes import errors as e
 from opweave.runtime.binaries import nvrtc
-from tests.support.variants import VARIANTS
+from tests.support.variants import EVERY
 
 # On a GPU no kernel goes down columns, and a library has no kernel of ours.
 ELSEWHERE = ("columns", "vendor", "handwritten", "library")
@@ -19,7 +19,7 @@ OWN = 'extern "C" __global__ void twice(const float* x, float* out) { out[thread
 def of_each_template():
     """The first variant of each template, with all its kernels."""
     found = {}
-    for variant in VARIANTS:
+    for variant in EVERY:
         if len(found) < len(TOGGLES) - len(ELSEWHERE):
             program = ow.fuse(variant.function).lower(*variant.arguments(), target="sm_90a")
             for view in program.kernels:

@@ -12,7 +12,7 @@ from tests.kernels import test_gathers
 from tests.numpy_api import test_axes, test_indexing, test_reshape
 from tests.opcodes import test_numerics
 from tests.parts import test_parts
-from tests.support.variants import VARIANTS
+from tests.support.variants import EVERY
 
 pytestmark = pytest.mark.gpu
 
@@ -22,14 +22,14 @@ def cp():
     return pytest.importorskip("cupy")
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
+@pytest.mark.parametrize("variant", EVERY, ids=lambda v: v.name)
 def test_the_variant_is_right_on_the_gpu(variant, cp):
     arguments = [cp.asarray(a) for a in variant.arguments()]
 
     assert ow.fuse(variant.function).check(*arguments).ok
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
+@pytest.mark.parametrize("variant", EVERY, ids=lambda v: v.name)
 def test_fused_equals_unfused_bit_for_bit(variant, cp):
     arguments = [cp.asarray(a) for a in variant.arguments()]
     fused = ow.fuse(variant.function)

@@ -15,12 +15,12 @@ from opweave.compiler.ir.values import TURNS
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.simt.executors import VerifyExecutor
 from tests.support.factors import bits
-from tests.support.variants import VARIANTS, aligned
+from tests.support.variants import EVERY, aligned
 
 KIB = 1024
 H100 = DEVICES["H100"]
 SIZES = (4 * KIB, 16 * KIB, 48 * KIB, 64 * KIB, 99 * KIB, 163 * KIB, 227 * KIB)
-BY_NAME = {v.name: v for v in VARIANTS}
+BY_NAME = {v.name: v for v in EVERY}
 # Kernels of tiles that the table of variants has none of.
 MORE = {
     "large product": (lambda x, w: x @ w, [(4096, 64), (64, 4096)], "float32"),
@@ -37,7 +37,7 @@ MORE = {
 CASES = [*BY_NAME, *MORE]
 BYTES = {
     "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int": 4, "float": 4, "int32": 4,
-    "uint32": 4, "double": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
+    "uint32": 4, "unsigned": 4, "double": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
 }  # fmt: skip
 
 
@@ -59,14 +59,21 @@ def lowered(name, device, **toggles):
     return ow.fuse(function).with_toggles(**toggles).lower(*arguments, target=device)
 
 
+def value_of(extent):
+    """A sum or a product of numbers."""
+    return prod(sum(map(int, part.split(" + "))) for part in extent.split(" * "))
+
+
 def declared(kernel):
     """Bytes of shared memory in a source: its own declarations, and where threads meet."""
     text = kernel.flat
+    for name, value in re.findall(r"#define (SLOTS) (\d+)", text):
+        text = text.replace(name, value)
     found = 0
     for ctype, names in re.findall(r"__shared__ (?:__align__\(\d+\) )?(\w+) (.*);", text):
         for array in re.split(r", (?=\w+\[)", names):
-            extents = [sum(map(int, e.split(" + "))) for e in re.findall(r"\[(.*?)\]", array)]
-            found += BYTES[ctype] * prod(extents)
+            extents = re.findall(r"\[(.*?)\]", array)
+            found += BYTES[ctype] * prod(map(value_of, extents))
     t = kernel.toggles
     by_warps, threads = t.get("USE_WARP_SHUFFLE", 1), t.get("THREADS_PER_ROW", 1)
     joined = sum({BYTES[c] for c in re.findall(r"__device__ (\w+) operator\(\)", text)})

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from tests.support.variants import VARIANTS, aligned
+from tests.support.variants import EVERY, aligned
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -40,7 +40,7 @@ def program_of(name, target):
         return ow.repeat(unit, 1).lower(np.ones((64, 1000), np.float32), target=target)
     if name == "repeated product":
         return ow.repeat(layer, 1).lower(*np.ones((2, 64, 64), np.float32), target=target)
-    variant = next(v for v in VARIANTS if v.name == name)
+    variant = next(v for v in EVERY if v.name == name)
     return ow.fuse(variant.function).lower(*variant.arguments(), target=target)
 
 
@@ -56,6 +56,7 @@ CASES = [
     ("places", "sm_80"), ("windows of rows", "sm_75"), ("scan 1000", "sm_90a"),
     ("scan 1000", "host"), ("scan columns", "sm_80"), ("scan columns", "host"),
     ("julia", "sm_90a"), ("energy", "sm_80"), ("product c64", "sm_90a"), ("scan 70000", "sm_90a"),
+    ("counts large", "sm_90a"), ("counts of many", "sm_80"),
     ("repeated", "sm_90a"), ("repeated", "host"), ("repeated rows", "sm_90a"),
     ("repeated product", "sm_90a"),
 ]  # fmt: skip

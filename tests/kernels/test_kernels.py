@@ -8,8 +8,9 @@ import pytest
 import opweave as ow
 from opweave.compiler.ir.device import ARCHITECTURES
 from tests.support.data import TARGETS
-from tests.support.variants import VARIANTS
+from tests.support.variants import EVERY, VARIANTS
 
+every = pytest.mark.parametrize("variant", EVERY, ids=lambda v: v.name)
 variants = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
 LOCAL = re.compile(r"\b(LDL|STL)\b")
 # For sm_100 ptxas (13.4) keeps a few registers in local memory around the slow path of a division.
@@ -20,7 +21,7 @@ MOST_STACK_BYTES = {"sm_100": 16}
 KEPT_IN_MEMORY = {"standardise batch": 8, "layer norm": 8}
 
 
-@variants
+@every
 def test_the_compiler_chooses_the_variant(variant):
     program = ow.fuse(variant.function).lower(*variant.arguments(), target="sm_80")
 
@@ -48,7 +49,7 @@ def test_the_variant_is_right_on_the_host(variant):
 
 
 @pytest.mark.host
-@variants
+@every
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a"])
 def test_the_variant_is_right_as_fibres(variant, target):
     program = ow.fuse(variant.function).lower(*variant.arguments(), target=target)
@@ -72,7 +73,7 @@ def test_maps_share_the_kernel_of_what_is_reduced_after_them():
 
 
 @pytest.mark.nvrtc
-@variants
+@every
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_variant_compiles_without_spills(variant, target):
     program = ow.fuse(variant.function).lower(*variant.arguments(), target=target).compile()

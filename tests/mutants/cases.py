@@ -454,3 +454,25 @@ COMPLEX = {
 }  # fmt: skip
 CASES |= COMPLEX
 COMPLEX_CASES = list(COMPLEX)
+
+
+def counted(bins, by=1):
+    return lambda x: np.bincount(x // by, minlength=bins)
+
+
+def numbers(dtype, most, count):
+    """Numbers below ``most``, few of them often."""
+    drawn = np.random.default_rng(5).random(count) ** 2 * most
+    return aligned(drawn.astype(dtype))
+
+
+CASES |= {
+    "counts": (counted(300), [numbers(np.int32, 300, 5003)], {"BLOCK": 64, "COPIES": 4}),
+    "counts of bytes": (counted(256), [numbers(np.uint8, 256, 3001)], {"BLOCK": 64}),
+    "counts in chunks": (counted(50, 3), [numbers(np.int32, 150, 2355)],
+                         {"BLOCK": 32, "CHUNKS": 4, "COPIES": 32}),
+    "counts in memory": (counted(40), [numbers(np.int64, 40, 1500)[1:]],
+                         {"BLOCK": 64, "USE_SHARED_MEMORY": 0}),
+    "counts of bytes in memory": (counted(256), [numbers(np.uint8, 256, 1500)],
+                                  {"BLOCK": 64, "USE_SHARED_MEMORY": 0}),
+}  # fmt: skip

@@ -54,6 +54,23 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "the columns of one that does, chunk by chunk.",
     ),
     (
+        r"count\.cu\.j2:\d+: widen a bound: `for \(index_t first = begin \* VECTOR; first < cols;",
+        "A thread takes one more turn behind the last element, and the guard leaves it nothing.",
+    ),
+    (
+        r"count\.cu\.j2:\d+: .*\(\(CHUNKS \+ 1\) \* BLOCK \+ 1\) \* VECTOR <=",
+        "Chunks further from the end are loaded as those at it are, with a guard each.",
+    ),
+    (
+        r"count\.cu\.j2:\d+: drop a condition: `if \(sum > 0\) add_to",
+        "Zeros are added, too: slower, and the same counts.",
+    ),
+    (
+        r"count\.cu\.j2:\d+: swap .*% COPIES\];` -> .*\(c \+ k (\+ COPIES / 32|\* COPIES \* 32)\)",
+        "A thread begins at another copy and adds all of them: tests/kernels/test_counts.py counts "
+        "the conflicts of banks.",
+    ),
+    (
         r"column_macros\.cu\.j2:\d+: swap / and \*: `const index_t share = \(rows \+ PARTS - 1\)",
         "One part has all rows, and the others none: slower, and right.",
     ),

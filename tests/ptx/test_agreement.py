@@ -11,11 +11,11 @@ from opweave.opcodes import errors
 from opweave.runtime.ptx.code import code_of
 from opweave.runtime.simt import by_ptx
 from opweave.runtime.simt.by_ptx import PtxExecutor
-from tests.support.variants import VARIANTS
+from tests.support.variants import EVERY
 
 pytestmark = [pytest.mark.host, pytest.mark.nvrtc]
 LARGE = ("large picture", "map large", "map of work")  # of which the small ones show the same
-SMALL = [v for v in VARIANTS if v.name not in LARGE]
+SMALL = [v for v in EVERY if v.name not in LARGE]
 # Functions of float64 are other code in CUDA's library than in the host's: within the bound.
 OTHER_LIBRARY = ("softmax f64", "spectrum c128", "spectrum")
 

@@ -1,12 +1,15 @@
-"""Kernels of one's own on a GPU, against the stand-in of CuPy that records launches."""
+"""Kernels of one's own, and counts, on a GPU: against the stand-in of CuPy that records launches."""
 
+import ctypes
 import sys
 
 import numpy as np
 import pytest
 
 import opweave as ow
-from tests.support.recording_cupy import Array
+from opweave._functions.fallback import Fallback
+from opweave.opcodes import errors
+from tests.support.recording_cupy import Array, Module
 
 pytestmark = pytest.mark.nvrtc
 
@@ -122,3 +125,103 @@ def test_headers_of_the_toolkit_are_found_in_wheels(tmp_path, monkeypatch):
 
     own.lower(np.ones((4, 5), np.float32), 2.0, target="sm_80").compile()
     nvrtc.toolkit.cache_clear()
+
+
+# Counts
+
+
+def counts(x):
+    return np.bincount(x, minlength=256)
+
+
+@pytest.fixture
+def zeroed(launches, monkeypatch):
+    """What is set to zero, among the launches; gives these."""
+
+    def memset(at, value, nbytes, stream):
+        ctypes.memset(at, value, nbytes)
+        launches.append(("zeros", nbytes, stream))
+
+    runtime = sys.modules["cupy"].cuda.runtime
+    monkeypatch.setattr(runtime, "memsetAsync", memset, raising=False)
+    return launches
+
+
+@pytest.fixture
+def noting(zeroed, monkeypatch):
+    """Kernels that find an element without a bin."""
+
+    def found(self, name):
+        def start(grid, block, args):
+            if isinstance(args[-1], Array):
+                args[-1].array[0] = 1
+
+        return start
+
+    monkeypatch.setattr(Module, "get_function", found)
+
+
+def test_counts_begin_as_zeros_before_each_launch(zeroed):
+    x = Array(np.ones(5000, np.uint8))
+    fused = ow.fuse(counts, fullgraph=True)
+    made = [fused(x), fused(x)]
+
+    assert [call[0] for call in zeroed] == ["zeros", "counts_count_i64"] * 2
+    assert {call[1:] for call in zeroed if call[0] == "zeros"} == {(8 * 256, 3)}
+    assert all((m.shape, m.dtype) == ((256,), np.int64) for m in made)
+
+
+def test_a_word_of_each_call_says_whether_an_element_has_no_bin(zeroed):
+    x = Array(np.ones(5000, np.int32))
+    fused = ow.fuse(counts, fullgraph=True)
+    fused(x), fused(x)
+
+    assert [call[1] for call in zeroed if call[0] == "zeros"] == [8 * 256, 8] * 2
+    (first, second) = (call[3][-1] for call in zeroed if call[0] != "zeros")
+    assert first is not second
+
+
+def test_a_call_with_an_element_without_a_bin_is_left_to_cupy(noting, monkeypatch):
+    left = []
+    monkeypatch.setattr(Fallback, "in_parts", lambda self, call, out: left.append(call) or "left")
+    fused = ow.fuse(counts)
+    x = Array(np.ones(5000, np.int32))
+
+    assert [fused(x), fused(x)] == ["left"] * 2
+    assert fused(Array(np.ones(5000, np.uint8))).dtype == np.int64
+    assert len(left) == 2
+
+
+def test_an_argument_is_written_to_only_when_all_elements_have_bins(noting, monkeypatch):
+    def both(u, x):
+        u *= 2
+        return np.bincount(x, minlength=256)
+
+    monkeypatch.setattr(Fallback, "in_parts", lambda self, call, out: "left")
+    u = Array(np.ones(64, np.float32))
+
+    assert ow.fuse(both)(u, Array(np.ones(5000, np.int32))) == "left"
+    assert (u.get() == 1).all()
+
+
+def test_counts_that_the_host_looks_at_are_in_no_graph(zeroed):
+    for dtype, is_captured in ((np.int32, False), (np.uint8, True)):
+        x, out = Array(np.ones(5000, dtype)), Array(np.ones(256, np.int64))
+        fused = ow.fuse(
+            lambda x: np.bincount(x, minlength=256).cumsum(), replay=True, fullgraph=True
+        )
+        del zeroed[:]
+        for _ in range(3):
+            fused(x, out=out)
+        assert ("begin" in zeroed) is is_captured
+
+
+def test_a_capture_of_the_callers_refuses_what_the_host_would_look_at(zeroed, monkeypatch):
+    stream = sys.modules["cupy"].streams[-1]
+    fused = ow.fuse(counts, fullgraph=True)
+    x = Array(np.ones(5000, np.int32))
+    fused(x)
+    monkeypatch.setattr(stream, "capturing", True)
+    with pytest.raises(errors.LaunchError, match="may have no bin cannot be captured"):
+        fused(x)
+    fused(Array(np.ones(5000, np.uint8)))

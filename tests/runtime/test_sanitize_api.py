@@ -11,7 +11,7 @@ from opweave.cli.main import main
 from opweave.cli.options import parser
 from opweave.opcodes.errors import ArgumentError, CompileError, LaunchError, UnsupportedError
 from tests.support.cuda_bodies import TILE, floats, kernel
-from tests.support.variants import VARIANTS
+from tests.support.variants import EVERY
 
 pytestmark = pytest.mark.host
 ADD = kernel("    if (i < n) y[i] = x[i] + a;", "const float* x, float* y, float a, int n")
@@ -164,7 +164,7 @@ def test_a_finding_reads_as_a_sentence():
     assert "thread 0,1,0 of block" in text or "thread 1,0,0 of block" in text
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
+@pytest.mark.parametrize("variant", EVERY, ids=lambda v: v.name)
 def test_no_finding_in_any_kernel_that_the_compiler_can_choose(variant):
     arguments = variant.arguments()
     if sum(getattr(a, "size", 0) for a in arguments) > 200_000:

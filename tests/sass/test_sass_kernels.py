@@ -235,6 +235,15 @@ def test_a_loop_runs_its_trips(target):
     assert found[3] == found[2] + 7 * each
 
 
+@pytest.mark.parametrize("target", [*TARGETS, "sm_80", "sm_89", "sm_100", "sm_120"])
+def test_a_loop_by_the_number_of_blocks_runs_its_trips(target):
+    x = np.zeros(2**22, np.uint8)
+    counted = ow.fuse(lambda x: np.bincount(x, minlength=256)).lower(x, target=target)
+    (kernel,) = ow.profile(counted, x, target=target).kernels
+
+    assert kernel.counters[LOADS] == 2**22 / 32
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("stride", "each"), [(1, 4), (2, 8), (8, 32), (32, 32)])
 def test_coalescing(target, stride, each):

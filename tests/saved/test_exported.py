@@ -37,6 +37,12 @@ def wide_numbers(x, k, s):
 
 EXPORTED = {name: (*PROGRAMS[name][:2], STATIC.get(PROGRAMS[name][0], ())) for name in (
     "numbers", "temporaries", "any number of arguments")}  # fmt: skip
+
+
+def tally(x):
+    return np.bincount(x, minlength=256)
+
+
 EXPORTED |= {
     "rows": (lambda x: ow.softmax(x), (drawn(3, 100),), ()),
     "parts of a long row": (total, (drawn(20_000),), ()),
@@ -47,6 +53,7 @@ EXPORTED |= {
     "arrays and numbers outside": (outside, (drawn(5, 4),), ()),
     "16-bit floats": (scaled, (drawn(33, dtype="float16"), 0.5), ()),
     "complex": (scaled, (drawn(9, dtype="complex64"), 0.5), ()),
+    "counts": (tally, (np.arange(5000, dtype=np.uint8),), ()),
 }  # fmt: skip
 
 
@@ -201,6 +208,8 @@ REFUSED = {
     ),
     "a number of Python's": (lambda: ow.fuse(remainders).lower(drawn(4), 2.0, target="sm_90a"),
                              r"the number s % 3 is Python's to compute"),
+    "counts that the host looks at": (
+        lambda: ow.fuse(tally).lower(np.arange(200), target="sm_90a"), "uint8 in 256 bins"),
     "a product of a library's": (lambda: ow.fuse(lambda x, y: x @ y).with_toggles(USE_VENDOR=1).lower(
         drawn(64, 64), drawn(64, 64), target="sm_90a"), "with_toggles.USE_VENDOR=0."),
 }  # fmt: skip

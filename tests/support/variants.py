@@ -179,6 +179,8 @@ class Variant:
         if self.layout == "strided":
             wide = (*shape[:-1], shape[-1] * 2)
             return aligned((rng.standard_normal(wide) * 2).astype(dtype))[..., ::-2]
+        if self.layout == "every other":
+            return aligned(rng.integers(0, 100, 2 * shape[0]).astype(dtype))[::2]
         if dtype.kind in "iub":
             return aligned(rng.integers(0, 100, shape).astype(dtype))
         if dtype.kind == "c":
@@ -318,6 +320,35 @@ VARIANTS = [
     Variant("windows c64", laplacian, ((9, 2052),), "complex64"),
     Variant("whole softmax", lambda x: softmax_all(x), ((300, 500),), kernels=3),
 ]
+
+
+def counts(x):
+    return np.bincount(x, minlength=256)
+
+
+def counts_of_thirds(x):
+    return np.bincount(x // 3, minlength=40)
+
+
+def counts_of_many(x):
+    return np.bincount(x * 170, minlength=17_000)
+
+
+# Of a GPU alone: on the host NumPy's own is called.
+COPIES, SHARED_COUNTS = {"COPIES": 32}, {"USE_SHARED_MEMORY": 1}
+ON_GPU = [
+    Variant("counts u8", counts, ((5003,),), "uint8", toggles=VECTOR | COPIES | {"VECTOR": 16}),
+    Variant("counts i64", counts, ((5003,),), "int64", toggles=VECTOR | COPIES | {"VECTOR": 2}),
+    Variant("counts large", counts, ((1 << 20,),), "int32", toggles=COPIES | {"CHUNKS": 4}),
+    Variant("counts of thirds", counts_of_thirds, ((5003,),), "int32", toggles=SHARED_COUNTS),
+    Variant(
+        "counts of many", counts_of_many, ((5003,),), "int64", toggles={"USE_SHARED_MEMORY": 0}
+    ),
+    Variant(
+        "counts strided", counts, ((5003,),), "uint8", layout="every other", toggles={"VECTOR": 1}
+    ),
+]
+EVERY = [*VARIANTS, *ON_GPU]
 
 
 def softmax_all(x):

@@ -70,6 +70,18 @@ def scanned(x: Any) -> Any:
     return x.cumsum(axis=1)
 
 
+def bincount(x: Any) -> Any:
+    return np.bincount(x, minlength=256)
+
+
+def bincount_of_many(x: Any) -> Any:
+    return np.bincount(x, minlength=65_536)
+
+
+def histogram(x: Any) -> Any:
+    return np.histogram(x, 100, (-1.0, 1.0))[0]
+
+
 def logits(x: Any, w: Any) -> Any:
     return softmax(x @ w)
 
@@ -101,6 +113,9 @@ FORMS = (
     of("cumsum along 16,384 rows of 1000", scanned, (16_384, 1000)),
     of("cumsum of 2^24", running, LONG),
     of("cumsum down 4096^2", running_down, (4096, 4096)),
+    *(of("bincount of 2^24 in 256", bincount, LONG, dtype=d) for d in ("u8", "i32")),
+    of("bincount of 2^24 in 65,536", bincount_of_many, LONG, dtype="i32"),
+    of("histogram of 2^24 in 100 bins", histogram, LONG),
     of("heat step of 4096^2", heat, (4096, 4096)),
     *(of("linear 1024^3", linear, *SQUARES, (1024,), dtype=d) for d in ("f32", "f16")),
     of("1 x 1024 @ 1024^2", product, (1, 1024), (1024, 1024)),

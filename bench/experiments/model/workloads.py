@@ -10,7 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-NAMES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "u8": np.uint8}
+NAMES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "u8": np.uint8,
+         "i32": np.int32}  # fmt: skip
 # Half-precision products run on tensor cores, where a kernel uses them.
 HALVES = ("f16", "bf16")
 Shape = tuple[int, ...]
