@@ -8,13 +8,13 @@ larger.  So the call ends where the kernel does, as behind a call of NumPy's lib
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from opweave.compiler.kernels.counting import CountKernel
 from opweave.opcodes.errors import BoundsError
 from opweave.runtime.calls.writes import Unwritten
 
 if TYPE_CHECKING:
+    from opweave.compiler.kernels.counting import CountKernel
     from opweave.compiler.kernels.kernel import Kernel
     from opweave.runtime.calls.interface import Executor
 
@@ -32,8 +32,9 @@ def refusal(
     Args:
         arrays: (slot, array of the call, bytes from its first element).
     """
-    if not (isinstance(kernel, CountKernel) and kernel.refuses):
+    if not getattr(kernel, "refuses", False):  # a saved program has kernels of another class
         return None
+    kernel = cast("CountKernel", kernel)
     kinds = [param.kind for param in kernel.params]
     (word,) = (array for slot, array, _ in arrays if kinds[slot] == "partials")
     text, holds = kernel.missing, executor.holds
