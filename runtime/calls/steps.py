@@ -12,7 +12,6 @@ import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.literals import converted
-from opweave.compiler.kernels.counting import WORD, CountKernel
 from opweave.opcodes import dtypes
 from opweave.runtime.calls.by_numpy import Compute
 
@@ -119,8 +118,8 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
     """
     if not any(param.kind == "partials" for param in kernel.params):
         return 0, 0
-    if isinstance(kernel, CountKernel):
-        return WORD, 0
+    if kernel.template == "count":
+        return 8, 0  # how many elements have no bin
     rows = groups = kernel.elements(extents)[1]
     if kernel.template in BANDS:  # every place of a band of columns, and the bands
         groups = kernel.grid(extents)[0]

@@ -23,6 +23,13 @@ HELD = ("a map", "in place", "by a temporary", "a dict", "in place and returned"
         "a dict of arrays", "nested", "objects", "the same containers")  # fmt: skip
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _what_earlier_tests_left():
+    """It holds many a None, and would be visited by each collection here."""
+    gc.collect()
+    gc.freeze()
+
+
 def test_no_array_is_held():
     def run(fused, args):
         for _ in range(ENOUGH):
@@ -42,7 +49,7 @@ def test_nothing_is_lost_or_kept(name):
     function, args = CALLS[name]
     fused, _ = warmed(function, args)
     args = [*map(copied, args)]
-    gc.collect()  # what earlier tests have left holds many a None
+    gc.collect()
     counted_before = [sys.getrefcount(value) for value in (True, False, None, UNKNOWN)]
     before = sys.getallocatedblocks()
     for _ in range(1000):
