@@ -12,10 +12,8 @@ from opweave._loops.called import CalledFunctions, CallSite
 from opweave._loops.rewriting import AnySite, SiteRewriter
 from opweave._loops.sites import Place, Site, place_of
 from opweave._loops.stretches import Make, Stretch
-from opweave.compiler.captures.source import NoLoopError, code_of, tree_of
+from opweave.compiler.captures.source import SEES_NAMES, NoLoopError, code_of, tree_of
 
-# Names by which a function sees or changes its own names.
-SEES_NAMES = frozenset(("locals", "vars", "eval", "exec", "globals", "dir"))
 # Attributes by which it gets its frame.
 SEES_FRAMES = frozenset(("_getframe", "currentframe"))
 

@@ -24,6 +24,8 @@ class NoLoopError(OpweaveError):
 LOOPING = frozenset(
     number for name, number in opmap.items() if "JUMP_BACKWARD" in name or name == "FOR_ITER"
 )
+# Names by which a function sees or changes its own names.
+SEES_NAMES = frozenset(("locals", "vars", "eval", "exec", "globals", "dir"))
 # Names in a text.
 NAME = re.compile(r"[^\W\d]\w*")
 

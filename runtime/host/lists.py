@@ -59,8 +59,19 @@ def _of_several(group: str, column: Sequence[Any]) -> list[Any]:
     return [_of_one(dtype, column), np.array(said, np.int64)]
 
 
+def put_into(items: list[Any], words: Any, before: Any, owner: ReadList) -> None:
+    """Let a list hold what C has made of it; an object stays where C has left the same."""
+    count = min(len(words), len(before))
+    changed = (words[:count] != before[:count]).any(axis=1).nonzero()[0]
+    for place, item in zip(changed.tolist(), unpacked(words[changed], owner), strict=True):
+        items[place] = item
+    items[count:] = unpacked(words[count:], owner)
+
+
 def unpacked(words: Any, owner: ReadList) -> list[Any]:
     """The items of a list, of their words."""
+    if not len(words):
+        return []
     columns = []
     for place, kind in owner.places():
         if isinstance(kind, str):
@@ -82,6 +93,8 @@ def _one(kind: Any, words: Any) -> list[Any]:
 def _several(group: str, words: Any, said: Any) -> list[Any]:
     dtype = GROUPS[group].dtype
     numpys = _one(dtype, words)
+    if (said & NUMPYS).all():
+        return numpys
     pythons = OF_NUMPYS[dtype]
     return [
         v if bits & NUMPYS else int(v) if bits & WHOLE else pythons(v)

@@ -31,7 +31,7 @@ from opweave.runtime.binaries.build import builder
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.host.blas import product_library
 from opweave.runtime.host.launcher import load_library, runtime_library
-from opweave.runtime.host.lists import packed, unpacked
+from opweave.runtime.host.lists import packed, put_into, unpacked
 from opweave.runtime.host.loop_errors import DONE, NO_ROUND, NOT_SERVED, error_of, number_of
 from opweave.runtime.process.locks import Once
 
@@ -129,6 +129,8 @@ class HostLoop:
                 except OverflowError:
                     raise NotServedError from None
                 values[f"{owner.name} items"] = words
+                if owner.is_changed:
+                    values[f"{owner.name} before"] = words.copy()
                 self.items += len(words)
 
     def _leave_items(
@@ -140,21 +142,14 @@ class HostLoop:
             if at:
                 words = np.empty((count, owner.words), np.int64)
                 ctypes.memmove(words.ctypes.data, at, words.nbytes)
-            items = unpacked(words[:count], owner) if count else []
-            if owner.is_new:
-                values[owner.name] = items
-            elif owner.is_read:
-                kept = values[owner.name]
-                kept[:] = [*map(_as_before, kept, items), *items[len(kept) :]]
+            if owner.is_read:
+                put_into(values[owner.name], words[:count], values[f"{owner.name} before"], owner)
+            elif owner.is_new:
+                values[owner.name] = unpacked(words[:count], owner)
             else:
-                values[owner.name] += items
+                values[owner.name] += unpacked(words[:count], owner)
         if at:
             _free()(at)
-
-
-def _as_before(old: Any, new: Any) -> Any:
-    """The object that lay at a place, where C has left the same there; else the new one."""
-    return old if type(old) is type(new) and (repr(old) == repr(new)) else new
 
 
 @Once
