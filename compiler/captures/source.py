@@ -159,6 +159,15 @@ def shared_in(code: CodeType) -> set[str]:
     return {n for c in _directly_in(code) for n in c.co_freevars if n in code.co_cellvars}
 
 
+def kept_by_functions(code: CodeType) -> set[str]:
+    """The same but for comprehensions, which are done with them where they stand."""
+    found = set[str]()
+    for inner in _directly_in(code):
+        is_done = inner.co_name in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+        found |= kept_by_functions(inner) if is_done else {*inner.co_freevars}
+    return found.intersection((*code.co_cellvars, *code.co_freevars))
+
+
 def surely_stored_in(node: ast.For | ast.While) -> set[str]:
     """The names that every round of a loop assigns to, whatever way it takes."""
     found = stored_in(node.target) if isinstance(node, ast.For) else set()

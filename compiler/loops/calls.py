@@ -17,6 +17,7 @@ from opweave.compiler.lines.values import (
     Array,
     Computed,
     Elements,
+    Generated,
     Held,
     Items,
     Listed,
@@ -24,6 +25,7 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
+from opweave.compiler.loops.comprehensions import listed
 from opweave.compiler.loops.functions import FUNCTIONS, IN_PLACE, METHODS, Keywords
 from opweave.compiler.loops.inlining import Inlining
 from opweave.compiler.loops.joining import as_array, of_numpy, with_axes
@@ -88,6 +90,9 @@ class LoopCalls(Inlining):
             raise NoLoopError(f"{name} of a list inside a loop")
         args, keywords = self._arguments(node)
         return _tried(LIST_METHODS[name], self, owner, *args, **keywords)
+
+    def listed(self, name: str, held: Generated) -> Items:
+        return listed(self, name, held)
 
     def array_of(self, held: Held) -> Array:
         return as_array(self, held)

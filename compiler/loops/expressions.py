@@ -25,6 +25,7 @@ from opweave.compiler.lines.values import (
     Elements,
     Held,
     ItemPlace,
+    ItemRow,
     Items,
     Number,
     Size,
@@ -110,7 +111,7 @@ class Expressions(Picking):
             if not isinstance(found.value, str | FunctionType | ModuleType | type | None):
                 raise NoLoopError("the truth of what may change")
             return literal(bool(found.value))
-        if isinstance(found, Items):
+        if isinstance(found, Items | ItemRow):
             return self.item_lists.has_any(found)
         if not isinstance(found, Number):
             raise NoLoopError("the truth of an array")
@@ -144,13 +145,13 @@ class Expressions(Picking):
         """What names hold behind several ways of an expression: methods assign attributes."""
         raise NotImplementedError
 
-    def loaded(self, view: Strided | Picked | ItemPlace) -> Held:
+    def loaded(self, view: Strided | Picked | ItemPlace | ItemRow) -> Held:
         """What an index gives: an element is a number."""
         if isinstance(view, Picked):
             return self.picked(view)
         if isinstance(view, ItemPlace):
             return self.item_lists.item(view)
-        if view.rank:
+        if isinstance(view, ItemRow) or view.rank:
             return view
         text = self.text.named(view.dtype.register, f"load({view.pointer})")
         return Number(view.dtype, text, *bounds_of(view.dtype))
