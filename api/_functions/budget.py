@@ -29,8 +29,8 @@ from opweave.runtime.calls.building import costs
 
 # Kernels of a whole; fewer cost too little for its lines outside of loops to be left to NumPy.
 MANY_KERNELS = 12
-# Results likewise.
-MANY_RESULTS = 64
+# Results likewise, and comparisons of a guard.
+MANY_RESULTS = MANY_ASKED = 64
 # Comparisons of extents, and names in one that are looked at.
 COMPARED, MOST_NAMES = ("eq", "ne", "lt", "le", "gt", "ge"), 4
 REMEDY = "fuse one round of it, or repeat it by ow.repeat"
@@ -73,13 +73,13 @@ def too_long(lowered: Lowered, extents: Extents, name: str, fn: Callable[..., An
 def check_rounds(found: Specialised, name: str) -> None:
     """Ask that loops run in C where a whole would start many kernels of short operations.
 
-    So where it would return many numbers: to make an array of each takes as long as a kernel.
+    So where it would return many numbers, an array of each, or compare many with what they were.
 
     Raises:
         RoundsError: it would.
     """
-    kernels = len(found.lowered.schedule.groups)
-    if kernels < MANY_KERNELS and found.variant.graph.returned < MANY_RESULTS:
+    kernels, returned = len(found.lowered.schedule.groups), found.variant.graph.returned
+    if kernels < MANY_KERNELS and returned < MANY_RESULTS and asked_by(found) < MANY_ASKED:
         return
     seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
     if is_for_loops(seconds, writes=bool(found.variant.graph.written)):
@@ -99,6 +99,9 @@ def check_short(found: Specialised, name: str) -> None:
         ShortError: kernels save less than they, or calls of NumPy's library, cost.
     """
     trace = found.variant.trace
+    if not found.lowered.schedule.groups and asked_by(found) >= MANY_ASKED:
+        text = f"no kernel computes, and {asked_by(found)} numbers would be looked at"
+        raise _short(f"{name}: {text}", trace.graph, found.extents)
     if len(found.lowered.schedule.groups) >= MANY_KERNELS and _is_of_numbers(found):
         text = "a kernel for each of many numbers costs more than NumPy's operations"
         raise _short(f"{name}: {text}", trace.graph, found.extents)
@@ -110,6 +113,16 @@ def check_short(found: Specialised, name: str) -> None:
     if not pays_between(trace.graph.nodes, sizes.least):
         text = "its kernels save less than calls of NumPy's library between them cost"
         raise _short(f"{name}: {text}", trace.graph, sizes.least)
+
+
+def asked_by(found: Specialised) -> int:
+    """How many numbers are looked at before a whole runs: its guard compares some.
+
+    Where no kernel computes, those that it is given count, too.
+    """
+    variant = found.variant
+    given = 0 if found.lowered.schedule.groups else len(variant.trace.scalar_types)
+    return len(variant.graph.conditions) + len(variant.static) + given
 
 
 def _short(text: str, graph: FunctionGraph, extents: Extents) -> ShortError:

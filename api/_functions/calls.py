@@ -32,7 +32,7 @@ MOST_STRUCTURES = 4
 # Prepared calls with the same arrays, which differ by what a guard asks of numbers.
 MOST_SIDES = 16
 # Plain numbers: their type is all that a key needs of them.
-NUMBERS = frozenset((float, int, np.float32, np.float64, np.int32, np.int64))
+NUMBERS = frozenset((float, int, complex, np.float32, np.float64, np.int32, np.int64))
 
 
 # A prepared call, and the leaves that it takes.
@@ -51,6 +51,7 @@ class Calls:
     def __init__(self, signature: Signature):
         self.signature = signature
         self._known: dict[Any, tuple[Ready, ...]] = {}
+        self._kinds: set[Any] = set()
         self._left: dict[Any, Plain] = {}  # to NumPy
         self._structured = Structured(signature)
         self._made_anew = MadeAnew(signature.fn)
@@ -179,12 +180,18 @@ class Calls:
         """Prepare a call, and know it from now on."""
         key = self.key(call, on_gpu)
         ready = prepare()
+        self._kinds.add(call.kinds)
         if call.layout.same is None and not any(call.layout.trees):
             self._made_anew.note(self.signature.names, call.values)
         if key not in self._known and len(self._known) >= MOST_PREPARED:
             self._known.pop(next(iter(self._known)))
+            self._kinds.clear()
         self._known[key] = (ready, *self._known.get(key, ())[: MOST_SIDES - 1])
         return ready
+
+    def knows(self, call: Call) -> bool:
+        """Whether a call of these types was prepared."""
+        return call.kinds in self._kinds
 
     def wholes(self) -> list[Ready]:
         """The calls that are prepared."""
@@ -198,6 +205,7 @@ class Calls:
     def clear(self) -> None:
         """Forget them."""
         self._known.clear()
+        self._kinds.clear()
         self._left.clear()
         self._structured.clear()
         self._made_anew.clear()

@@ -85,6 +85,19 @@ class Call(NamedTuple):
         return {name: argument_type(name, value, static) for name, value, static in rows}
 
     @property
+    def kinds(self) -> Any:
+        """A key of calls whose types are alike, whatever the extents of their arrays are.
+
+        If a static argument cannot be hashed, the key has types alone.
+        """
+        made = self.layout.structure, tuple(map(argument_kind, self.values, self.layout.static))
+        try:
+            hash(made)
+        except TypeError:
+            return tuple(map(type, self.values))
+        return made
+
+    @property
     def arrays(self) -> list[Any]:
         return [v for v in self.values if is_array(v)]
 

@@ -159,6 +159,11 @@ class ItemLists:
         size = Size.of(text) if column == "whole" else None
         return Number(dtype, text, size, maybe=maybe, whole=whole)
 
+    def check_parts(self, owner: ReadList) -> None:
+        """Hold that a list does not change of which slices are read."""
+        if owner.has_parts and owner.is_changed:
+            raise NoLoopError("a slice of a list that changes")
+
     def _is_narrow(self, owner: ReadList) -> bool:
         """Whether the integers of a list are known to be as short as those that a call gives."""
         owner.is_narrow = owner.is_read and owner.name not in self.known.get("wide", ())
@@ -170,6 +175,7 @@ class ItemLists:
         values = self._fitted(owner, value)
         self._store(owner, place.at, values)
         owner.is_changed = True
+        self.check_parts(owner)
         self.text.add(f"{owner.c_name}.is_changed = true;")
 
     def append(self, held: Items, value: Held) -> None:
@@ -181,6 +187,7 @@ class ItemLists:
         self.text.add(f"if (!{line}) LOOP_FAULT(LOOP_NO_MEMORY, {self.text.line}, 0, 0, 0);")
         self._store(owner, f"{owner.c_name}.count - 1", values)
         owner.is_changed = True
+        self.check_parts(owner)
 
     def pop(self, held: Items, index: Number | None) -> Held:
         """Take out an item, and return it."""
@@ -191,6 +198,7 @@ class ItemLists:
         found = self.item(ItemPlace(held.name, place))
         self.text.add(f"{held.name}.drop({place});")
         owner.is_changed = True
+        self.check_parts(owner)
         return found
 
     def copied(self, source: Items, target: Items) -> Items:
@@ -208,6 +216,7 @@ class ItemLists:
             raise NoLoopError("a list of lists that changes its length")
         self.text.add(f"{held.name}.count = 0, {held.name}.is_changed = true;")
         self.all[held.name].is_changed = True
+        self.check_parts(self.all[held.name])
 
     def check_read(self, held: Items | ItemRow) -> ReadList:
         """Hold that it is known what items are.

@@ -32,6 +32,7 @@ class ReadList:
         is_new: whether the loop makes it.
         is_tuples: whether items are tuples.
         is_changed: whether the loop changes it.
+        has_parts: slices of it are read, which do not change with it.
         is_narrow: integers are no longer than ``NARROW``.
         rows: C texts of where the lists of a list begin, the end last, and how many there are.
     """
@@ -45,6 +46,7 @@ class ReadList:
     is_new: bool = False
     rows: tuple[str, str] | None = None
     is_narrow: bool = False
+    has_parts: bool = False
 
     @property
     def is_read(self) -> bool:

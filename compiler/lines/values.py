@@ -195,11 +195,16 @@ class Items:
 
 @dataclass(frozen=True)
 class ItemRow:
-    """A list in such a list: C texts of its first item, and of how many it has."""
+    """A list in such a list: C texts of its first item, and of how many it has.
+
+    Attributes:
+        is_part: it is a slice, which is a list of its own.
+    """
 
     owner: str
     start: str
     count: str
+    is_part: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,17 @@ from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.chosen import chosen_of, give, variables_for
 from opweave.compiler.lines.numbers import literal
-from opweave.compiler.lines.values import Generated, Held, ItemRow, Items, Number, NumberType, Size
+from opweave.compiler.lines.values import (
+    Generated,
+    Held,
+    ItemRow,
+    Items,
+    Number,
+    NumberType,
+    Size,
+    Strided,
+)
+from opweave.compiler.loops.expressions import KeptOperand
 from opweave.compiler.loops.listing import SUMS, add_to, extreme_of, summed, total
 from opweave.compiler.loops.statements import STATEMENTS, Statements
 from opweave.opcodes.dtypes import F64, I64
@@ -87,6 +97,22 @@ def each(self: Statements, held: Generated, take: Take, done: Callable[[], None]
     self.env = {name: kept for name, kept in self.env.items() if name not in names}
 
 
+def as_generated(held: Held) -> Generated:
+    """A generator expression, or the elements of a vector, one after the other.
+
+    Raises:
+        NoLoopError: it is neither.
+    """
+    if isinstance(held, Generated):
+        return held
+    if not isinstance(held, Strided) or held.rank != 1:
+        raise NoLoopError("max, min, any, all of other than vectors or generator expressions")
+    over = KeptOperand(ast.Constant(0), held)
+    generator = ast.comprehension(ast.Name("v", ast.Store()), over, [], 0)
+    made = ast.GeneratorExp(ast.Name("v", ast.Load()), [generator])
+    return Generated(ast.copy_location(made, ast.Constant(0, lineno=0, col_offset=0)))
+
+
 def _nothing() -> None:
     pass
 
@@ -123,9 +149,7 @@ def _of_one_type(held: Held, kinds: set[NumberType], known: Mapping[Any, NumberT
 EXTREMES: dict[NumberType, NumberType] = {t: t for t in (int, float, bool, I64, F64)}
 
 
-def extreme_of_each(
-    self: Statements, sign: str, held: Generated | Items | ItemRow, default: Held | None = None
-) -> Held:
+def extreme_of_each(self: Statements, sign: str, held: Held, default: Held | None = None) -> Held:
     """Python's ``max`` or ``min``: the first one of equals; of none what is given for that."""
     if isinstance(held, Items | ItemRow):
         if default is not None:
@@ -139,18 +163,22 @@ def extreme_of_each(
         x = _of_one_type(item, kinds, EXTREMES).text
         self.text.add(f"if (!{has} || {x} {sign} {best}) {best} = {x}, {has} = true;")
 
-    each(self, held, take, _nothing)
+    each(self, as_generated(held), take, _nothing)
+    if default is None:
+        self.numbers.fault(f"!{has}", "LOOP_NO_ITEM", f"{int(sign == '>')}")
+    found = _best(self, kinds, best)
+    return found if default is None else _one_of(self, has, found, default)
+
+
+def _best(self: Statements, kinds: set[NumberType], best: str) -> Number:
+    """What was found, of which it is known now of what type it is."""
     if not kinds:
         raise NoLoopError("an extreme of no items")
     (kind,) = kinds
     c_type = Number(kind, "").c_type
-    self.text.variable(c_type, best)
+    name = self.text.named(c_type, self.text.variable(c_type, best))
     low, high = (0, 1) if kind is bool else bounds_of(kind)[1:]
-    if default is None:
-        self.numbers.fault(f"!{has}", "LOOP_NO_ITEM", f"{int(sign == '>')}")
-    name = self.text.named(c_type, best)
-    found = Number(kind, name, Size.of(name) if kind in (int, I64) else None, low, high)
-    return found if default is None else _one_of(self, has, found, default)
+    return Number(kind, name, Size.of(name) if kind in (int, I64) else None, low, high)
 
 
 def _one_of(self: Statements, has: str, found: Number, default: Held) -> Held:
@@ -165,8 +193,6 @@ def _one_of(self: Statements, has: str, found: Number, default: Held) -> Held:
 def _decides(is_all: bool) -> Callable[..., Held]:
     def decide(self: Statements, held: Held) -> Held:
         """Python's ``any`` and ``all``: items behind the one that decides are not asked."""
-        if not isinstance(held, Generated):
-            raise NoLoopError("any, all of other than generator expressions")
         found = self.text.variable("bool", self.text.fresh("found"))
         self.text.add(f"{found} = false;")
 
@@ -186,7 +212,7 @@ def _decides(is_all: bool) -> Callable[..., Held]:
             with self.text.block(f"if ({found})"):
                 leave()
 
-        each(self, held, take, done)
+        each(self, as_generated(held), take, done)
         name = self.text.named("bool", f"{'!' * is_all}{found}")
         return Number(bool, name, low=0, high=1)
 

@@ -193,7 +193,7 @@ class Expressions(Picking):
         left_out = [n for n, part in enumerate(parts) if is_ellipsis(part)]
         for part in parts:
             if isinstance(part, ast.Slice):
-                found.append(self._slice(part))
+                found.append(self.slice(part))
             elif isinstance(part, ast.List):
                 found.append(self._listed(part))
             elif not is_ellipsis(part):
@@ -212,7 +212,7 @@ class Expressions(Picking):
             self.put_at(made, [str(n)], f"(int64){number.text}")
         return made
 
-    def _slice(self, node: ast.Slice) -> Slice:
+    def slice(self, node: ast.Slice) -> Slice:
         start, stop, step = (
             None if part is None else self.number(part)
             for part in (node.lower, node.upper, node.step)
@@ -250,10 +250,12 @@ class KeptOperand(ast.expr):
 
     _fields = ("part",)
 
-    def __init__(self, part: ast.expr):
+    def __init__(self, part: ast.expr, held: Held | None = None):
         super().__init__()
-        self.part = part
-        self.held: Held | None = None
+        self.part, self.held = part, held
+
+    def __deepcopy__(self, _: object) -> KeptOperand:
+        return self
 
 
 def in_pairs(node: ast.Compare) -> ast.BoolOp:

@@ -110,7 +110,8 @@ def _len(self: Statements, array: Held) -> Held:
 def _extreme(sign: str) -> Callable[..., Held]:
     def choose(self: Statements, *args: Held, default: Held | None = None) -> Held:
         """Python's ``max`` and ``min``: the first one of equals, and of those with NaN."""
-        if len(args) == 1 and isinstance(args[0], Generated | Items | ItemRow):
+        is_vector = len(args) == 1 and isinstance(args[0], Strided) and args[0].rank == 1
+        if is_vector or (len(args) == 1 and isinstance(args[0], Generated | Items | ItemRow)):
             return extreme_of_each(self, sign, args[0], default)
         numbers = [a for a in args if isinstance(a, Number)]
         if len(numbers) != len(args) or len(args) < 2 or default is not None:

@@ -89,6 +89,29 @@ def _clear(self: Expressions, held: Items) -> Held:
     return Unchanging(None)
 
 
+def part_of(self: Expressions, held: Items | ItemRow, node: ast.Slice) -> ItemRow:
+    """A slice of a list that does not change: its items where they lie.
+
+    Raises:
+        NoLoopError: it changes, or it is a list of lists.
+    """
+    part, lists = self.slice(node), self.item_lists
+    owner, count = lists.check_read(held), self.text.named("int64", lists.count_of(held), "n")
+    if part.step != 1 or (isinstance(held, Items) and owner.rows is not None):
+        raise NoLoopError("a slice of a list of lists, or with a step")
+    ends = []
+    for bound, other in ((part.start, "0"), (part.stop, count)):
+        if bound is not None and (not bound.is_integer or bound.maybe):
+            raise NoLoopError("a slice of a list by what is no integer")
+        text = other if bound is None else f"slice_bound({bound.text}, {count}, 0, {count})"
+        ends.append(self.text.named("int64", text))
+    owner.has_parts = True
+    lists.check_parts(owner)
+    size = self.text.named("int64", f"at_least_0({ends[1]} - {ends[0]})", "n")
+    first = f"{held.start} + {ends[0]}" if isinstance(held, ItemRow) else ends[0]
+    return ItemRow(owner.c_name, self.text.named("int64", first), size, is_part=True)
+
+
 def extreme_of(self: Expressions, sign: str, held: Items | ItemRow) -> Number:
     """Python's ``max`` or ``min`` of the items of a list: the first one of equals."""
     self.item_lists.check_read(held)

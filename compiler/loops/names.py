@@ -202,8 +202,8 @@ class LoopNames(Keeping):
             strides = tuple(self._pinned_text("const int64", s) for s in held.strides)
             return replace(held, pointer=pointer, sizes=sizes, strides=strides)
         if isinstance(held, ItemRow):
-            texts = (self._pinned_text("const int64", t) for t in (held.start, held.count))
-            return ItemRow(held.owner, *texts)
+            start, count = (self._pinned_text("const int64", t) for t in (held.start, held.count))
+            return replace(held, start=start, count=count)
         return self.apart(held) if isinstance(held, Elements) else held
 
     def pinned_size(self, size: Size) -> Size:
@@ -224,6 +224,8 @@ class LoopNames(Keeping):
     def target(self, node: ast.Subscript, is_read: bool = False) -> Place:
         """The part of an array that is assigned to, or the item of a list."""
         array = self.kept_beside(self.value(node.value), node.slice)
+        if isinstance(array, ItemRow) and array.is_part and not is_read:
+            raise NoLoopError("an assignment to an item of a slice of a list")
         if isinstance(array, Items | ItemRow):
             return self.item_lists.place(array, self.number(node.slice), not is_read)
         if not isinstance(array, Strided):

@@ -34,7 +34,7 @@ from opweave.compiler.loops.expressions import (
     is_ellipsis,
     parts_of,
 )
-from opweave.compiler.loops.listing import is_in
+from opweave.compiler.loops.listing import is_in, part_of
 from opweave.opcodes.dtypes import BOOL, F64
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
@@ -167,6 +167,8 @@ def _subscript(self: Expressions, node: ast.Subscript) -> Held:
         if not -count <= place.known < count:
             raise NoLoopError("an item that a tuple has not")
         return array.items[place.known]
+    if isinstance(array, Items | ItemRow) and isinstance(node.slice, ast.Slice):
+        return part_of(self, array, node.slice)
     if isinstance(array, Items | ItemRow):
         return self.loaded(self.item_lists.place(array, self.number(node.slice)))
     if isinstance(array, Elements) and array.rank:

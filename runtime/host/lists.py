@@ -98,9 +98,11 @@ def put_into(items: list[Any], words: Any, before: Any, owner: ReadList) -> None
     """Let a list hold what C has made of it; an object stays where C has left the same."""
     count = min(len(words), len(before))
     changed = (words[:count] != before[:count]).any(axis=1).nonzero()[0]
-    for place, item in zip(changed.tolist(), unpacked(words[changed], owner), strict=True):
-        items[place] = item
-    items[count:] = unpacked(words[count:], owner)
+    if len(changed):
+        for place, item in zip(changed.tolist(), unpacked(words[changed], owner), strict=True):
+            items[place] = item
+    if len(items) > count or len(words) > count:
+        items[count:] = unpacked(words[count:], owner)
 
 
 def unpacked(words: Any, owner: ReadList) -> list[Any]:

@@ -221,3 +221,89 @@ def test_a_list_is_the_object_that_it_was():
     Rolled(column)(rows, 0)
     assert rows[1] is one
     assert one[-1] == 5
+
+
+def windows(x, k):
+    out = []
+    for i in range(len(x) - k + 1):
+        out.append(sum(x[i : i + k]) / k)
+    return out
+
+
+def spreads(x, k):
+    out = []
+    for i in range(0, len(x), k):
+        part = x[i : i + k]
+        out.append(max(part) - min(part))
+    return out
+
+
+def ends(x, a, b):
+    t = 0
+    for _ in range(3):
+        for v in x[a:b]:
+            t += v
+        t += len(x[:a]) + len(x[b:]) * 10
+        if x[a:]:
+            t += x[-1:][0]
+    return t
+
+
+def parts_of_rows(g):
+    t = 0
+    for i in range(len(g)):
+        t += sum(g[i][1:]) + max(g[i][:2])
+    return t
+
+
+def any_so_far(x):
+    c = 0
+    for i in range(len(x)):
+        if any(x[:i]):
+            c += 1
+        if all(x[i:]):
+            c += 10
+    return c
+
+
+def changed_behind(x):
+    for i in range(len(x) - 1):
+        part = x[i : i + 2]
+        x[i] = part[1]
+    return x
+
+
+def changed_itself(x):
+    for i in range(len(x) - 1):
+        part = x[i : i + 2]
+        part[0] = 5.0
+    return x, part
+
+
+FLOATS = [0.5, 2.5, 1.0, -1.0, 4.0, 3.0]
+SLICES = [
+    (windows, (FLOATS, 3)),
+    (windows, (np.array(FLOATS), 3)),
+    (windows, (FLOATS, 9)),
+    (spreads, (FLOATS, 4)),
+    (spreads, (np.array(FLOATS), 4)),
+    (spreads, ([3, 1, 2], 2)),
+    *((ends, (FLOATS, a, b)) for a, b in ((2, 5), (-3, 100), (5, 2), (20, 30), (-50, -5))),
+    (ends, ([1, 2, 3], -1, -5)),
+    (parts_of_rows, (INTS,)),
+    (parts_of_rows, ([[1, 2, 3], []],)),
+    (any_so_far, (np.array([0.0, 0, 1, 1]),)),
+    (any_so_far, (np.array([0, 2, 3]),)),
+]
+
+
+@pytest.mark.parametrize(("function", "args"), named(SLICES))
+def test_a_slice_of_a_list_is_read_as_python_reads_it(function, args):
+    assert is_same(called(function, args), run_in_c(function, args), True)
+
+
+@pytest.mark.parametrize("function", [changed_behind, changed_itself])
+def test_a_slice_of_a_list_that_changes_is_pythons(function):
+    rolled = Rolled(function)
+    assert is_same(called(rolled, (FLOATS,)), called(function, (FLOATS,)), True)
+    assert not rolled.ran
