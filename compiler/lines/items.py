@@ -179,13 +179,24 @@ class ItemLists:
         self.text.add(f"{owner.c_name}.is_changed = true;")
 
     def append(self, held: Items, value: Held) -> None:
+        self._add(held, value, "more()", f"{held.name}.count - 1")
+
+    def insert(self, held: Items, index: Number, value: Held) -> None:
+        """Put an item before another one; a place beyond the list is its begin or its end."""
+        if not index.is_integer or index.maybe:
+            raise NoLoopError("insert at what is no integer")
+        count = f"{held.name}.count"
+        at = self.text.named("int64", f"slice_bound({index.text}, {count}, 0, {count})", "i")
+        self._add(held, value, f"insert({at})", at)
+
+    def _add(self, held: Items, value: Held, room: str, at: str) -> None:
         owner = self.all[held.name]
         if owner.rows is not None:
             raise NoLoopError("a list of lists that changes its length")
         values = self._fitted(owner, value)
-        line = f"{owner.c_name}.more()"
+        line = f"{owner.c_name}.{room}"
         self.text.add(f"if (!{line}) LOOP_FAULT(LOOP_NO_MEMORY, {self.text.line}, 0, 0, 0);")
-        self._store(owner, f"{owner.c_name}.count - 1", values)
+        self._store(owner, at, values)
         owner.is_changed = True
         self.check_parts(owner)
 

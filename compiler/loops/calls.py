@@ -135,6 +135,10 @@ class LoopCalls(Inlining):
             raise NoLoopError("a method of what is computed, with arguments that change something")
         nodes = [*node.args, *(k.value for k in node.keywords)]
         found = self.in_order(nodes)
+        if len(nodes) > 1 and any(
+            isinstance(h, Generated) and self.has_effects(h.node) for h in found
+        ):
+            raise NoLoopError("a generator expression that changes something, beside others")
         names = [str(k.arg) for k in node.keywords]
         count = len(node.args)
         return found[:count], dict(zip(names, found[count:], strict=True))

@@ -21,11 +21,13 @@ from opweave.compiler.lines.values import (
     Items,
     Number,
     NumberType,
+    Several,
     Size,
     Strided,
+    Unchanging,
 )
 from opweave.compiler.loops.expressions import KeptOperand
-from opweave.compiler.loops.listing import SUMS, add_to, extreme_of, summed, total
+from opweave.compiler.loops.listing import LIST_METHODS, SUMS, add_to, extreme_of, summed, total
 from opweave.compiler.loops.statements import STATEMENTS, Statements
 from opweave.opcodes.dtypes import F64, I64
 
@@ -227,3 +229,23 @@ def listed(self: Statements, name: str, held: Generated) -> Items:
     made = self.item_lists.new(f"{name} next", self.prefix, ())
     each(self, held, lambda item: self.item_lists.append(made, item), _nothing)
     return self.item_lists.copied(made, self.item_lists.new(name, self.prefix, ()))
+
+
+def _extend(self: Statements, owner: Items, held: Held) -> Held:
+    """``items.extend``: by what is written out, by a list, a vector or a generator expression."""
+    if isinstance(held, Several):
+        for item in held.items:
+            self.item_lists.append(owner, item)
+    elif isinstance(held, Items | ItemRow):
+        self.item_lists.check_read(held)
+        count = self.text.named("int64", self.item_lists.count_of(held), "n")
+        k = self.text.fresh("k")
+        self.text.add(f"LOOP_TICK({count});")
+        with self.text.block(f"for (int64 {k} = 0; {k} < {count}; ++{k})"):
+            self.item_lists.append(owner, self.item_lists.at(held, k))
+    else:
+        each(self, as_generated(held), lambda item: self.item_lists.append(owner, item), _nothing)
+    return Unchanging(None)
+
+
+LIST_METHODS["extend"] = _extend

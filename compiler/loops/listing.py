@@ -84,6 +84,13 @@ def _pop(self: Expressions, held: Items, index: Held | None = None) -> Held:
     return self.item_lists.pop(held, index)
 
 
+def _insert(self: Expressions, held: Items, index: Held, value: Held) -> Held:
+    if not isinstance(index, Number):
+        raise NoLoopError("insert at what is no integer")
+    self.item_lists.insert(held, index, value)
+    return Unchanging(None)
+
+
 def _clear(self: Expressions, held: Items) -> Held:
     self.item_lists.clear(held)
     return Unchanging(None)
@@ -224,8 +231,9 @@ def summed(self: Expressions, kind: NumberType, acc: str, count: str) -> Number:
     return Number(dtype, name, maybe=said if kind is dtype else "false", whole=none)
 
 
-LIST_METHODS: Mapping[str, Callable[..., Held]] = {
+LIST_METHODS: dict[str, Callable[..., Held]] = {
     "append": _append,
+    "insert": _insert,
     "pop": _pop,
     "clear": _clear,
 }

@@ -230,8 +230,8 @@ def _tuple(self: Expressions, node: ast.Tuple | ast.List) -> Held:
 
 
 def _generated(self: Expressions, node: ast.GeneratorExp | ast.ListComp) -> Held:
-    if self.has_effects(node) or any(generator.is_async for generator in node.generators):
-        raise NoLoopError("a generator expression that changes something")
+    if any(generator.is_async for generator in node.generators):
+        raise NoLoopError("a generator expression that waits")
     return Generated(node)
 
 

@@ -148,17 +148,16 @@ class HostLoop:
             if at:
                 words = np.empty((count, owner.words), np.int64)
                 ctypes.memmove(words.ctypes.data, at, words.nbytes)
-            if owner.is_read:
-                before = values[f"{owner.name} before"]
-                if owner.rows is not None:
-                    starts = values[f"{owner.name} starts"]
-                    put_into_rows(values[owner.name], starts, words, before, owner)
-                else:
-                    put_into(values[owner.name], words[:count], before, owner)
-            elif owner.is_new:
-                values[owner.name] = unpacked(words[:count], owner)
+            if owner.is_new:
+                values[owner.name] = []
+            kept = values[owner.name]
+            if not owner.is_read:
+                kept += unpacked(words[:count], owner) if count else []
+            elif owner.rows is not None:
+                starts, before = (values[f"{owner.name} {n}"] for n in ("starts", "before"))
+                put_into_rows(kept, starts, words, before, owner)
             else:
-                values[owner.name] += unpacked(words[:count], owner)
+                put_into(kept, words[:count], values[f"{owner.name} before"], owner)
         if at:
             _free()(at)
 

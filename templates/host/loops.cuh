@@ -153,6 +153,11 @@ template <int WORDS> struct LoopItems {
         }
         return ++count;
     }
+    bool insert(int64 item) {  // room for one more, before another one
+        if (!more()) return false;
+        for (int64 k = count * WORDS - 1; k >= (item + 1) * WORDS; --k) at[k] = at[k - WORDS];
+        return true;
+    }
     bool take(const LoopItems& other) {  // so many items as another list has
         for (int64 k = 0; k < other.count; ++k) {
             if (!more()) return false;
