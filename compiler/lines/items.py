@@ -6,7 +6,7 @@ says of what type it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
@@ -34,12 +34,14 @@ class ItemLists:
     Attributes:
         all: by their names in C.
         known: names by the groups of types that they are known to have, see ``AgainError``.
+        added: what the loop adds to a list, of one that is read before it has had an item.
     """
 
     def __init__(self, numbers: Numbers):
         self.numbers, self.text = numbers, numbers.text
         self.all: dict[str, ReadList] = {}
         self.known: Any = {}
+        self.added: Callable[[ReadList], Held | None] = lambda _: None
 
     def enter(self, name: str, kinds: Sequence[frozenset[NumberType]], is_tuples: bool) -> Items:
         """A list that the call gives, with the types of its numbers."""
@@ -236,6 +238,8 @@ class ItemLists:
             NoLoopError: the list has had none so far.
         """
         owner = self.all[held.owner if isinstance(held, ItemRow) else held.name]
+        if not owner.columns and owner.rows is None and (value := self.added(owner)) is not None:
+            self._fitted(owner, value)
         if not owner.columns:
             raise NoLoopError("a list that has no items when it is read")
         return owner

@@ -62,6 +62,22 @@ def kinds_of_lists(values: Mapping[str, Any], names: Sequence[str]) -> dict[str,
     return {n: kinds_of_items(values[n]) for n in names if type(values.get(n)) is list}
 
 
+# Methods that add an item, and which of their arguments it is.
+ADDING = {"append": 0, "insert": 1}
+
+
+def first_added(loop: ast.AST, name: str) -> ast.expr | None:
+    """The expression of the first item that a loop adds to a list, where it is written out."""
+    for node in ast.walk(loop):
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and _name(called.value) == name:
+            place = ADDING.get(called.attr)
+            assert isinstance(node, ast.Call)
+            if place is not None and len(node.args) == place + 1:
+                return node.args[place]
+    return None
+
+
 def check_sources(loop: ast.For, lists: Sequence[str]) -> None:
     """Hold that no name of what a loop goes through gets another list.
 

@@ -101,6 +101,7 @@ class Lowering(Entering):
         self._take_turns()
         self.is_entered = True
         self.keep(self.kept_names)
+        self.item_lists.added = lambda owner: self.first_item(node, owner)
         self.statements([node])
         results = self._results([name for name in wanted if name in self.changed])
         linked = self.linked(node, {result.name for result in results}, self.writes)

@@ -101,7 +101,7 @@ def _kept(self: Expressions, node: KeptOperand) -> Held:
 
 def _bool(self: Expressions, node: ast.BoolOp) -> Held:
     """``a and b`` as a value."""
-    types = {getattr(_taken_back(self, part), "type", None) for part in node.values}
+    types = {getattr(taken_back(self, part), "type", None) for part in node.values}
     if types <= {bool, BOOL} and len(types) == 1:
         return _truths(self, node)
     first = KeptOperand(node.values[0])
@@ -137,7 +137,7 @@ def _choice(self: Expressions, node: ast.IfExp) -> Held:
     if test.known is not None:
         return self.value(node.body if test.known else node.orelse)
     parts = node.body, node.orelse
-    first, second = (_taken_back(self, part) for part in parts)
+    first, second = (taken_back(self, part) for part in parts)
     both, before, ends = variables_for(self.text, first, second), self.env, []
     for head, part in zip((f"if ({test.text})", "else"), parts, strict=True):
         self.env = dict(before)
@@ -148,7 +148,7 @@ def _choice(self: Expressions, node: ast.IfExp) -> Held:
     return chosen_of(self.text, both, first)
 
 
-def _taken_back(self: Expressions, part: ast.expr) -> Held:
+def taken_back(self: Expressions, part: ast.expr) -> Held:
     """What an expression is; its lines are not written."""
     lines, before = len(self.text.lines), dict(self.env)
     with self.text.block(""):
