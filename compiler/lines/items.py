@@ -214,16 +214,6 @@ class ItemLists:
         self.check_parts(owner)
         return found
 
-    def copied(self, source: Items, target: Items) -> Items:
-        """Let a list of the loop, which is empty, get the items of another one."""
-        owner, other = self.all[target.name], self._columns(source)
-        if owner.columns and (owner.columns, owner.is_tuples) != (other.columns, other.is_tuples):
-            raise NoLoopError("a list of items of several kinds")
-        owner.columns, owner.is_tuples = other.columns, other.is_tuples
-        fault = f"LOOP_FAULT(LOOP_NO_MEMORY, {self.text.line}, 0, 0, 0);"
-        self.text.add(f"if (!{owner.c_name}.take({other.c_name})) {fault}")
-        return target
-
     def clear(self, held: Items) -> None:
         if self.all[held.name].rows is not None:
             raise NoLoopError("a list of lists that changes its length")

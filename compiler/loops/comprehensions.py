@@ -228,7 +228,19 @@ def listed(self: Statements, name: str, held: Generated) -> Items:
     """A list that a name gets; the one that it had may be read while it is made."""
     made = self.item_lists.new(f"{name} next", self.prefix, ())
     each(self, held, lambda item: self.item_lists.append(made, item), _nothing)
-    return self.item_lists.copied(made, self.item_lists.new(name, self.prefix, ()))
+    found = self.item_lists.new(name, self.prefix, ())
+    _add_all(self, found, made)
+    return found
+
+
+def _add_all(self: Statements, owner: Items, held: Items | ItemRow) -> None:
+    """Append the items that another list has now."""
+    self.item_lists.check_read(held)
+    count = self.text.named("int64", self.item_lists.count_of(held), "n")
+    k = self.text.fresh("k")
+    self.text.add(f"LOOP_TICK({count});")
+    with self.text.block(f"for (int64 {k} = 0; {k} < {count}; ++{k})"):
+        self.item_lists.append(owner, self.item_lists.at(held, k))
 
 
 def _extend(self: Statements, owner: Items, held: Held) -> Held:
@@ -237,12 +249,7 @@ def _extend(self: Statements, owner: Items, held: Held) -> Held:
         for item in held.items:
             self.item_lists.append(owner, item)
     elif isinstance(held, Items | ItemRow):
-        self.item_lists.check_read(held)
-        count = self.text.named("int64", self.item_lists.count_of(held), "n")
-        k = self.text.fresh("k")
-        self.text.add(f"LOOP_TICK({count});")
-        with self.text.block(f"for (int64 {k} = 0; {k} < {count}; ++{k})"):
-            self.item_lists.append(owner, self.item_lists.at(held, k))
+        _add_all(self, owner, held)
     else:
         each(self, as_generated(held), lambda item: self.item_lists.append(owner, item), _nothing)
     return Unchanging(None)

@@ -13,16 +13,19 @@ from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.read_lists import kinds_of_items
 from opweave.compiler.lines.values import (
     LONGEST,
+    Counted,
+    Generated,
     Held,
     ItemRow,
     Items,
     Number,
     NumberType,
+    Several,
     Size,
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.expressions import Expressions
+from opweave.compiler.loops.expressions import Expressions, KeptOperand
 from opweave.opcodes.dtypes import BOOL, F64, I64
 
 # Calls that take lists and give numbers of them.
@@ -133,6 +136,23 @@ def part_of(self: Expressions, held: Items | ItemRow, node: ast.Slice) -> ItemRo
     size = self.text.named("int64", f"at_least_0({ends[1]} - {ends[0]})", "n")
     first = f"{held.start} + {ends[0]}" if isinstance(held, ItemRow) else ends[0]
     return ItemRow(owner.c_name, self.text.named("int64", first), size, is_part=True)
+
+
+def of_lists(self: Expressions, op: type[ast.operator], a: Held, b: Held) -> Held:
+    """``[x] * n``, and lists that are written out, one behind the other."""
+    several, other = (a, b) if isinstance(a, Several) else (b, a)
+    assert isinstance(several, Several)
+    if op is ast.Add and isinstance(other, Several) and other.is_list == several.is_list:
+        return Several((*several.items, *other.items), is_list=True)
+    is_count = isinstance(other, Number) and other.is_integer and not other.maybe
+    if op is not ast.Mult or not is_count or len(several.items) != 1:
+        return self.binary(op, a, b)
+    assert isinstance(other, Number)
+    item, zero = self.pinned(several.items[0]), ast.Constant(0, lineno=0, col_offset=0)
+    over = KeptOperand(zero, Counted(literal(0), other, 1))
+    target = ast.Name("_", ast.Store())
+    made = ast.ListComp(KeptOperand(zero, item), [ast.comprehension(target, over, [], 0)])
+    return Generated(ast.copy_location(made, zero))
 
 
 def extreme_of(self: Expressions, sign: str, held: Items | ItemRow) -> Number:

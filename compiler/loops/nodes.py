@@ -34,7 +34,7 @@ from opweave.compiler.loops.expressions import (
     is_ellipsis,
     parts_of,
 )
-from opweave.compiler.loops.listing import is_in, part_of
+from opweave.compiler.loops.listing import is_in, of_lists, part_of
 from opweave.opcodes.dtypes import BOOL, F64
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
@@ -63,6 +63,8 @@ def _name(self: Expressions, node: ast.Name) -> Held:
 
 def _binary(self: Expressions, node: ast.BinOp) -> Held:
     left, right = self.in_order([node.left, node.right])
+    if any(isinstance(held, Several) and held.is_list for held in (left, right)):
+        return of_lists(self, type(node.op), left, right)
     return self.binary(type(node.op), left, right)
 
 
@@ -230,8 +232,6 @@ def _tuple(self: Expressions, node: ast.Tuple | ast.List) -> Held:
 
 
 def _generated(self: Expressions, node: ast.GeneratorExp | ast.ListComp) -> Held:
-    if any(generator.is_async for generator in node.generators):
-        raise NoLoopError("a generator expression that waits")
     return Generated(node)
 
 

@@ -158,13 +158,6 @@ template <int WORDS> struct LoopItems {
         for (int64 k = count * WORDS - 1; k >= (item + 1) * WORDS; --k) at[k] = at[k - WORDS];
         return true;
     }
-    bool take(const LoopItems& other) {  // so many items as another list has
-        for (int64 k = 0; k < other.count; ++k) {
-            if (!more()) return false;
-            for (int word = 0; word < WORDS; ++word) at[(count - 1) * WORDS + word] = other.at[k * WORDS + word];
-        }
-        return true;
-    }
     void drop(int64 item) {
         is_changed = true, --count;
         for (int64 k = item * WORDS; k < count * WORDS; ++k) at[k] = at[k + WORDS];

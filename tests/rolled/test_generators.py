@@ -277,3 +277,60 @@ LATER = [
 )
 def test_generator_expressions_within_each_other_and_in_functions_are_loops(function, args):
     assert is_same(called(function, args), run_in_c(function, args), True)
+
+
+def filled(n):
+    for i in range(n):
+        c = n * [1.0]
+        c[i] = 5.0
+        c.append(2.0)
+    return c
+
+
+def centres(x, n):
+    cs = [0.2, 0.5, 0.8]
+    for _ in range(n):
+        sums = [0.0] * 3
+        counts = [0] * 3
+        for v in x:
+            b = 0
+            for c in range(3):
+                if abs(v - cs[c]) < abs(v - cs[b]):
+                    b = c
+            sums[b] += v
+            counts[b] += 1
+        for c in range(3):
+            if counts[c]:
+                cs[c] = sums[c] / counts[c]
+    return cs
+
+
+def of_no_length(n):
+    for i in range(n):
+        c = [7] * (i - 2)
+    return c, len(c)
+
+
+def two_joined(n):
+    for i in range(n):
+        c = [i] + [0, 1]  # noqa: RUF005
+        c[0] += 1
+    return c
+
+
+FILLED = [
+    (filled, (3,)),
+    (centres, (X, 3)),
+    (centres, (X.tolist(), 3)),
+    (of_no_length, (2,)),
+    (of_no_length, (5,)),
+    (two_joined, (4,)),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [pytest.param(*c, id=f"{c[0].__name__}-{n}") for n, c in enumerate(FILLED)],
+)
+def test_a_loop_makes_lists_of_so_many_items(function, args):
+    assert is_same(called(function, args), run_in_c(function, args), True)
