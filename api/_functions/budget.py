@@ -120,9 +120,13 @@ def asked_by(found: Specialised) -> int:
 
     Where no kernel computes, those that it is given count, too.
     """
-    variant = found.variant
-    given = 0 if found.lowered.schedule.groups else len(variant.trace.scalar_types)
-    return len(variant.graph.conditions) + len(variant.static) + given
+    graph = found.variant.graph
+    numbers = frozenset(graph.scalars)
+    asked = (str(leaf.args[0]) for c, _ in graph.conditions for leaf in c.leaves())
+    given = 0 if found.lowered.schedule.groups else len(numbers)
+    return (
+        given + len(numbers.intersection(found.variant.static)) + sum(n in numbers for n in asked)
+    )
 
 
 def _short(text: str, graph: FunctionGraph, extents: Extents) -> ShortError:

@@ -276,3 +276,18 @@ def test_a_loop_that_makes_many_numbers_is_run_by_c():
     for _ in range(3):
         assert is_same(fused(x, 0.25), smoothed(x, 0.25), False)
     assert fused.fallback.loops.run_any()
+
+
+def weighted(x, ws):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * ws[i]
+    return s
+
+
+def test_a_whole_that_asks_for_extents_alone_stays_a_whole():
+    fused = ow.fuse(weighted)
+    x, ws = row(80), row(80).tolist()
+    for _ in range(3):
+        np.testing.assert_allclose(fused(x, ws), weighted(x, ws))
+    assert fused.prepared_calls.is_known
