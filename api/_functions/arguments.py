@@ -115,6 +115,13 @@ class Signature(Parameters):
         """Whether all are leaves that read nothing from outside."""
         return all(s or is_plain_leaf(v) for v, s in zip(values, self.static, strict=True))
 
+    def kept_of_own(self) -> Kept | None:
+        """What calls have in common that are not taken apart; None if it reads from outside."""
+        found = self._renewed().now.found
+        if found.places or self.asks_identity:
+            return None
+        return Kept(self.plain, (found.assumptions,))
+
     def _renewed(self) -> Definition:
         """The function as it is defined now: what it reads from outside, and what it asks."""
         if self.own is None:

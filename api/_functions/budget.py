@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dis
+import sys
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from opweave._functions.states import tell
 from opweave.compiler.ir.expr import Expr, evaluate
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.pace import (
@@ -22,11 +23,14 @@ from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.compile_costs import MOST_OF_WHOLE, whole_seconds
 from opweave.compiler.traced.lengths import RoundsError, rounded
-from opweave.opcodes.errors import RecompileError, TraceError
+from opweave.compiler.traced.made import users_frame
+from opweave.opcodes.errors import OpweaveWarning, RecompileError, TraceError
 from opweave.runtime.calls.building import costs
 
 # Kernels of a whole; fewer cost too little for its lines outside of loops to be left to NumPy.
 MANY_KERNELS = 12
+# Results likewise, and comparisons of a guard.
+MANY_RESULTS = MANY_ASKED = 64
 # Comparisons of extents, and names in one that are looked at.
 COMPARED, MOST_NAMES = ("eq", "ne", "lt", "le", "gt", "ge"), 4
 REMEDY = "fuse one round of it, or repeat it by ow.repeat"
@@ -69,11 +73,13 @@ def too_long(lowered: Lowered, extents: Extents, name: str, fn: Callable[..., An
 def check_rounds(found: Specialised, name: str) -> None:
     """Ask that loops run in C where a whole would start many kernels of short operations.
 
+    So where it would return many numbers, an array of each, or compare many with what they were.
+
     Raises:
         RoundsError: it would.
     """
-    kernels = len(found.lowered.schedule.groups)
-    if kernels < MANY_KERNELS:
+    kernels, returned = len(found.lowered.schedule.groups), found.variant.graph.returned
+    if kernels < MANY_KERNELS and returned < MANY_RESULTS and asked_by(found) < MANY_ASKED:
         return
     seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
     if is_for_loops(seconds, writes=bool(found.variant.graph.written)):
@@ -93,6 +99,9 @@ def check_short(found: Specialised, name: str) -> None:
         ShortError: kernels save less than they, or calls of NumPy's library, cost.
     """
     trace = found.variant.trace
+    if not found.lowered.schedule.groups and asked_by(found) >= MANY_ASKED:
+        text = f"no kernel computes, and {asked_by(found)} numbers would be looked at"
+        raise _short(f"{name}: {text}", trace.graph, found.extents)
     if len(found.lowered.schedule.groups) >= MANY_KERNELS and _is_of_numbers(found):
         text = "a kernel for each of many numbers costs more than NumPy's operations"
         raise _short(f"{name}: {text}", trace.graph, found.extents)
@@ -104,6 +113,20 @@ def check_short(found: Specialised, name: str) -> None:
     if not pays_between(trace.graph.nodes, sizes.least):
         text = "its kernels save less than calls of NumPy's library between them cost"
         raise _short(f"{name}: {text}", trace.graph, sizes.least)
+
+
+def asked_by(found: Specialised) -> int:
+    """How many numbers are looked at before a whole runs: its guard compares some.
+
+    Where no kernel computes, those that it is given count, too.
+    """
+    graph = found.variant.graph
+    numbers = frozenset(graph.scalars)
+    asked = (str(leaf.args[0]) for c, _ in graph.conditions for leaf in c.leaves())
+    given = 0 if found.lowered.schedule.groups else len(numbers)
+    return (
+        given + len(numbers.intersection(found.variant.static)) + sum(n in numbers for n in asked)
+    )
 
 
 def _short(text: str, graph: FunctionGraph, extents: Extents) -> ShortError:
@@ -203,3 +226,18 @@ def _loops(code: CodeType) -> Iterator[Loop]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _loops(constant)
+
+
+def tell(text: str) -> None:
+    """Warn at the user's line that calls."""
+    warnings.warn(text, OpweaveWarning, stacklevel=_levels())
+
+
+def _levels() -> int:
+    """How far up the caller's line is from the function that asks."""
+    users = users_frame()
+    frame: FrameType | None = sys._getframe(1)
+    levels = 1
+    while frame is not None and frame is not users:
+        frame, levels = frame.f_back, levels + 1
+    return levels

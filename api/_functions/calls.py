@@ -7,24 +7,32 @@ hashing of source: one look-up, pointers, launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import repeat
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from opweave._functions.arguments import Signature
+from opweave._functions.kept import Kept
 from opweave._functions.layout import Call
 from opweave._functions.ready import Plain, Ready
 from opweave._functions.warm import counted
 from opweave._interchange.quick import GivingBack, Other, by_c, giving_back, viewed
+from opweave.compiler.captures.alike import ITEMS, OtherError, looking
+from opweave.compiler.captures.anew import MadeAnew
+from opweave.compiler.captures.structure import Structure
 from opweave.runtime.calls.arguments import argument_key
 from opweave.runtime.host.warm_layout import UNKNOWN
 
 MOST_PREPARED = 1024
+# Structures of arguments of calls that are left to Python.
+MOST_STRUCTURES = 4
 # Prepared calls with the same arrays, which differ by what a guard asks of numbers.
 MOST_SIDES = 16
 # Plain numbers: their type is all that a key needs of them.
-NUMBERS = frozenset((float, int, np.float32, np.float64, np.int32, np.int64))
+NUMBERS = frozenset((float, int, complex, np.float32, np.float64, np.int32, np.int64))
 
 
 # A prepared call, and the leaves that it takes.
@@ -43,7 +51,10 @@ class Calls:
     def __init__(self, signature: Signature):
         self.signature = signature
         self._known: dict[Any, tuple[Ready, ...]] = {}
+        self._kinds: set[Any] = set()
         self._left: dict[Any, Plain] = {}  # to NumPy
+        self._structured = Structured(signature)
+        self._made_anew = MadeAnew(signature.fn)
 
     def key(self, call: Call, on_gpu: bool) -> Any:
         """What must be equal for a prepared call to serve another; see ``quickly``."""
@@ -83,7 +94,7 @@ class Calls:
         """
         kept = (own := self.signature).kept
         if kept is None or own.is_variadic or not (kept.holds or kept.ask)():
-            return None
+            return None if left else self._by_structure(args, kwargs)
         values = args if not kwargs and len(args) == own.count else own.in_order(args, kwargs)
         keys: list[Any] = []
         others: list[Other] = []
@@ -96,7 +107,7 @@ class Calls:
             elif kind is bool or kind is str:
                 keys.append((kind, v))  # as ``static_key`` has it
             elif not viewed(others, v, kind, keys):
-                return None
+                return None if left else self._by_structure(args, kwargs)
         for place in own.selecting:
             keys[place] = argument_key(values[place], True, False)
         layout = kept.layout
@@ -116,7 +127,32 @@ class Calls:
 
         ``exact``: those with the same numbers; else with integers of the same size.
         """
-        self.quickly(args, kwargs, Plain(given, exact))
+        self.quickly(args, kwargs, plain := Plain(given, exact))
+        if not exact:
+            self._structured.leave(plain, args, kwargs)
+
+    def leave_many(self, given: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        """The same of calls with more numbers than are taken apart."""
+        self._structured.leave_many(Plain(given, exact=False), args, kwargs)
+
+    def anew(self, args: Args, kwargs: Kwargs) -> Call | None:
+        """A prepared call with functions that do the same in the place of those given.
+
+        A lambda is another object at each call.  None where no such call is prepared.
+        """
+        if not self._known or FunctionType not in map(type, (*args, *kwargs.values())):
+            return None
+        own = self.signature
+        if own.is_variadic or any(own.static):
+            return None
+        values = self._made_anew.alike(own.names, own.in_order(args, kwargs))
+        call = None if values is None else own.bind(tuple(values), {})
+        return call if call is not None and self.find(call, on_gpu=False) else None
+
+    def _by_structure(self, args: Args, kwargs: Kwargs) -> tuple[Plain, Given] | None:
+        """What runs a call with containers that is left to Python."""
+        found = self._structured.find(args, kwargs)
+        return None if found is None else (found, (args, kwargs))
 
     def _by_numpy(
         self, key: Any, values: Sequence[Any], given: Given, left: Plain | None
@@ -144,10 +180,18 @@ class Calls:
         """Prepare a call, and know it from now on."""
         key = self.key(call, on_gpu)
         ready = prepare()
+        self._kinds.add(call.kinds)
+        if call.layout.same is None and not any(call.layout.trees):
+            self._made_anew.note(self.signature.names, call.values)
         if key not in self._known and len(self._known) >= MOST_PREPARED:
             self._known.pop(next(iter(self._known)))
+            self._kinds.clear()
         self._known[key] = (ready, *self._known.get(key, ())[: MOST_SIDES - 1])
         return ready
+
+    def knows(self, call: Call) -> bool:
+        """Whether a call of these types was prepared."""
+        return call.kinds in self._kinds
 
     def wholes(self) -> list[Ready]:
         """The calls that are prepared."""
@@ -161,7 +205,71 @@ class Calls:
     def clear(self) -> None:
         """Forget them."""
         self._known.clear()
+        self._kinds.clear()
         self._left.clear()
+        self._structured.clear()
+        self._made_anew.clear()
+
+
+class Structured:
+    """The calls of one function with lists, dicts and objects, which Python runs.
+
+    They are found again by what these hold: ``Calls.quickly`` looks at arguments alone.
+    """
+
+    def __init__(self, signature: Signature):
+        self._signature = signature
+        self._known: list[tuple[Kept, Any, dict[Any, Plain]]] = []
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._known = []
+
+    def find(self, args: Args, kwargs: Kwargs) -> Plain | None:
+        """What runs a call, if an earlier one of its kind is known."""
+        if not self._known:
+            return None
+        values = self._signature.in_order(args, kwargs)
+        for kept, look, known in self._known:
+            try:
+                found = known.get(look(values))
+            except OtherError:
+                continue
+            if found is not None and (kept.holds or kept.ask)():
+                return found
+        return None
+
+    def leave(self, plain: Plain, args: Args, kwargs: Kwargs) -> None:
+        """Know a call that was just bound."""
+        kept = self._signature.latest
+        if kept is not None and kept.layout.same is None and kept.is_steady:
+            trees = kept.layout.trees[: self._signature.count]
+            if any(trees) or FunctionType in map(type, args):
+                self._add(kept, trees, plain, self._signature.in_order(args, kwargs))
+
+    def leave_many(self, plain: Plain, args: Args, kwargs: Kwargs) -> None:
+        """Know a call with lists that are too long to be bound."""
+        if (kept := self._signature.kept_of_own()) is None:
+            return
+        values = self._signature.in_order(args, kwargs)
+        kept = next((k for k, _, _ in self._known if k.layout is kept.layout), kept)
+        self._add(kept, [ITEMS if type(v) is list else None for v in values], plain, values)
+
+    def _add(
+        self, kept: Kept, trees: Sequence[Structure | None], plain: Plain, values: Sequence[Any]
+    ) -> None:
+        look, own = looking(trees), self._signature
+        if look is None or own.is_variadic or any(own.static):
+            return
+        found = next((known for k, _, known in self._known if k is kept), None)
+        with suppress(OtherError):
+            key = look(values)
+            if found is None:
+                newest = self._known[: MOST_STRUCTURES - 1]
+                self._known = [(kept, look, found := {}), *newest]
+            if len(found) >= MOST_PREPARED:
+                found.clear()
+            found[key] = plain
 
 
 def _serving(known: Sequence[Ready], values: Sequence[Any]) -> Ready | None:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from opweave._functions.budget import TooLongError, warn_of_limit
+from opweave._functions.budget import TooLongError, tell, warn_of_limit
+from opweave._functions.judging import Judging
 from opweave._functions.layout import Call
-from opweave._functions.parts import BREAKS, Parts, WholeLines, without_frames
-from opweave._functions.preparing import Preparing, is_on_gpu
+from opweave._functions.parts import BREAKS, without_frames
 from opweave._functions.ready import Ready, packed_into
-from opweave._functions.short import NOT_WORTH, ByNumPy, LeftToNumPy, Pace, keep, text_of
-from opweave._functions.states import tell
-from opweave._loops.rolling import Loops, NotRolled
+from opweave._functions.short import NOT_WORTH, ByNumPy, keep, text_of
+from opweave._loops.rolling import NotRolled
+from opweave.compiler.captures.kinds import kinds_of
+from opweave.compiler.captures.tree import TooManyError
 from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.written import has_written
 from opweave.opcodes.errors import (
     AlignmentError,
+    ArgumentError,
     OpweaveError,
     RecompileError,
     SubclassError,
@@ -33,35 +33,8 @@ from opweave.runtime.process import environment
 MOST_REFUSED = 8
 
 
-class Fallback:
-    """What becomes of calls that cannot be prepared.
-
-    Attributes:
-        told: reasons that were warned of.
-    """
-
-    def __init__(self, given: Callable[..., Any], preparing: Preparing, parts: Parts):
-        """``given``: the user's own function."""
-        self.given = given
-        self._preparing = preparing
-        self._signature = preparing.signature
-        self._parts = parts
-        self._pace = Pace(preparing)
-        self._plain = LeftToNumPy(parts.kinds)
-        self.told: set[Any] = set()
-        self.loops = Loops(
-            given, preparing.options, partial(WholeLines, options=preparing.options)
-        )
-        self.whole: Callable[..., Any] = given  # runs a call as any other
-        preparing.may_roll = lambda call: self.loops.has_own() and self._may_roll(call)
-
-    def restart(self, parts: Parts) -> None:
-        """Other parts from now on, whose calls may be traced in vain again."""
-        self._parts = parts
-        self._pace = Pace(self._preparing)
-        self._plain.clear()
-        self.loops.clear()
-        self.told.discard(RecompileError)
+class Fallback(Judging):
+    """What becomes of calls that cannot be prepared."""
 
     def prepare_or_not(self, call: Call) -> Ready | None:
         """Prepare a call; None where the function has to run in parts.
@@ -118,25 +91,23 @@ class Fallback:
         else:
             raise error
 
-    def _is_for_c(self, call: Call, error: Exception) -> bool:
-        """Whether a loop is why a call is no whole, or stands beside a line that breaks.
+    def by_numpy(self, args: Any, kwargs: Any, error: ByNumPy | TooManyError) -> ByNumPy:
+        """Why NumPy runs a call; with more numbers than kernels take, C may run its loops.
 
-        C may run it, or kernels lines of it; in parts it would be traced at each call.
+        Raises:
+            ArgumentError: it has none, or is to be a whole.
         """
-        if not isinstance(error, BREAKS) or not self._may_roll(call):
-            return False
-        if self.loops.are_why(error) or self._pace.is_short(call, error):
-            return True
-        return breaks_at_lines(error) and not (error.asks and self._preparing.calls.is_known)
-
-    def _may_have_lines(self, call: Call, error: OpweaveError) -> bool:
-        """Whether kernels may run lines of a function without loops that NumPy would run."""
-        may = breaks_at_lines(error) and self._pace.may_have_lines(call, error.reached)
-        return may and self.loops.may_run_lines(self._plain.by_size(call))
-
-    def _may_roll(self, call: Call) -> bool:
-        """Whether C may run a call's loops, as far as is known."""
-        return not is_on_gpu(call) and self.loops.may_run(self._plain.by_size(call))
+        if isinstance(error, ByNumPy):
+            return error
+        kinds = "many", kinds_of({str(n): v for n, v in enumerate((*args, *kwargs.values()))})
+        is_known = kinds in self.loops.known
+        if self._preparing.options.fullgraph or not (is_known or self.loops.may_run(kinds)):
+            raise ArgumentError(str(error)) from None
+        runs = not is_known or self.loops.runs(kinds)
+        if is_known:
+            run = self.loops.runner(kinds) if runs else self.given
+            self._preparing.calls.leave_many(run, args, kwargs)
+        return ByNumPy(str(error), TooManyError, rolled=kinds if runs else None)
 
     def _prepare_whole(self, call: Call) -> Ready:
         """Prepare a call; an error of code in C that was given a stand-in becomes a refusal.
@@ -243,41 +214,6 @@ class Fallback:
         """Run a call line by line, fused between the lines that opweave does not compile."""
         ran = self._parts.run(call)
         return ran.returned if out is None else packed_into(out, ran.returned)
-
-    def explained(self, call: Call, why: OpweaveError, args: Any, kwargs: Any) -> Any:
-        """The explanation of a call that is no whole: it is run once."""
-        from opweave._programs.explain import explain_numpy, explain_parts
-        from opweave._programs.notes import notes_of
-
-        numpys, stays = self._pace.why_numpy(call, why), isinstance(why, RoundsError)
-        if self._is_for_c(call, why) or (numpys and self._may_have_lines(call, why)):
-            kinds, lines = self._plain.by_size(call), breaks_at_lines(why)
-            self.loops.looked_at(kinds, call.arrays, args, kwargs, lines)
-            if (told := self.elsewhere(call)) is not None or is_traced_whole(why):
-                return told
-            numpys, stays = numpys or f"{why}. {NOT_WORTH}", stays or not numpys
-        why = without_frames(why)
-        if numpys:
-            if stays:
-                self._plain.left(call, numpys, key=self._plain.by_size(call))
-            return explain_numpy(self._signature.name, numpys).with_notes(self.loop_notes(call))
-        ran = self._parts.run(call)
-        notes = [n for t in self._parts.traces(ran) for n in notes_of(t)] + self.loop_notes(call)
-        return explain_parts(self._signature.name, ran, why).with_notes(notes)
-
-    def loop_notes(self, call: Call) -> list[str]:
-        """Why C does not run loops of a call, where it was looked at."""
-        return self.loops.notes(self._plain.by_size(call))
-
-    def elsewhere(self, call: Call) -> Any:
-        """The explanation of a call that is known to run by NumPy, or its loops by C."""
-        from opweave._programs.explain import explain_loops, explain_numpy
-
-        kinds, name = self._plain.by_size(call), self._signature.name
-        if (told := self._plain.found(call)) is not None:
-            return explain_numpy(name, told[0]).with_notes(self.loop_notes(call))
-        found = self.loops.known.get(kinds) if self.loops.runs(kinds) else None
-        return None if found is None else explain_loops(name, found)
 
     def plainly(self, args: Any, kwargs: Any, out: Any, told: ByNumPy) -> Any:
         """Run the user's own function, by NumPy; see ``ByNumPy``."""

@@ -29,6 +29,7 @@ from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.captures.binding import unbound
+from opweave.compiler.captures.tree import TooManyError
 from opweave.compiler.ir.device import Device
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
@@ -114,8 +115,8 @@ class Fused(LikeGiven):
         why: Unwritten | None = None
         try:
             if config.quick and (out is UNGIVEN or not self.signature.has_out):
-                found = self._calls.by_c(args, kwargs, None if out is UNGIVEN else out)
-                if found is not UNKNOWN:
+                own = None if out is UNGIVEN else out
+                if (found := self._calls.by_c(args, kwargs, own)) is not UNKNOWN:
                     return found
                 known = self._calls.quickly(args, kwargs)
                 if known is not None:
@@ -139,7 +140,7 @@ class Fused(LikeGiven):
         if hold_foreign((*args, *kwargs.values(), out)):
             return run_others(self, args, kwargs, out)
         try:
-            call = self.signature.bind(args, kwargs)
+            call = self._calls.anew(args, kwargs) or self.signature.bind(args, kwargs)
             plain = are_plain(call.values)
             if not plain and any(map(is_traced, call.values)):
                 return self._inside(args, kwargs, out)
@@ -150,8 +151,8 @@ class Fused(LikeGiven):
             if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
                 return through_gpu(self, self._preparing, call, out)
             return self.called(call, out, why)
-        except ByNumPy as error:  # raised before anything was computed
-            told = error
+        except (ByNumPy, TooManyError) as error:  # raised before anything was computed
+            told = self.fallback.by_numpy(args, kwargs, error)
         return self.fallback.plainly(args, kwargs, out, told)
 
     def _inside(self, args: Any, kwargs: Any, out: Any) -> Any:
@@ -161,18 +162,17 @@ class Fused(LikeGiven):
         return result if out is None else packed_into(out, result)
 
     def called(self, call: Call, out: Any, why: Unwritten | None = None) -> Any:
-        values = call.values
         if why is not None and why.raised is not None:  # it would again
             return self.fallback.instead(call, out, why)
         ready = self.ready_for(call)
         if ready is not None:
-            counted(self.signature, self.signature.latest, ready, (ready, values))
+            counted(self.signature, self.signature.latest, ready, (ready, call.values))
         elif (ready := self.fallback.prepare_or_not(call)) is None:
             return self.fallback.in_parts(call, out)
         try:
             if out is None:
-                return ready(values, call.containers)
-            return ready.into(out, values, call.containers)
+                return ready(call.values, call.containers)
+            return ready.into(out, call.values, call.containers)
         except Unwritten as error:
             why = error.with_traceback(None)  # whose frames hold the arrays
         return self.fallback.instead(call, out, why)
@@ -196,7 +196,7 @@ class Fused(LikeGiven):
             OpweaveError: it cannot be one program.
         """
         known = self._calls.quickly(args, kwargs) if config.device == "host" else None
-        if known is not None and isinstance(ready := known[0], Ready):
+        if known and isinstance(ready := known[0], Ready):
             return ready, known[1]
         call = self.signature.bind(tuple(args), dict(kwargs))
         return self.ready_for(call) or self.prepare(call), call.values
@@ -269,8 +269,8 @@ class Fused(LikeGiven):
     def _checked(self, args: Any, kwargs: Any, target: str | Device | None) -> Program:
         """The program that a check runs."""
         program = self.lower(*args, target=target, **kwargs)
-        is_sm_80 = target is None and program.stands_in
-        return self.lower(*args, target="sm_80", **kwargs) if is_sm_80 else program
+        stands_in = target is None and program.stands_in
+        return self.lower(*args, target="sm_80", **kwargs) if stands_in else program
 
     @folded
     def reference(self, *args: Any, **kwargs: Any) -> Any:

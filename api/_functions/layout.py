@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from opweave.compiler.captures.alike import width_of
 from opweave.compiler.captures.places import Place
-from opweave.compiler.captures.structure import Structure, Tree
+from opweave.compiler.captures.structure import Identity, Structure, Tree
+from opweave.compiler.captures.tree import MOST_LEAVES
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.opcodes.cached import cached_property
 from opweave.runtime.calls.arguments import argument_kind, argument_type, is_scalar
@@ -83,6 +85,19 @@ class Call(NamedTuple):
         return {name: argument_type(name, value, static) for name, value, static in rows}
 
     @property
+    def kinds(self) -> Any:
+        """A key of calls whose types are alike, whatever the extents of their arrays are.
+
+        If a static argument cannot be hashed, the key has types alone.
+        """
+        made = self.layout.structure, tuple(map(argument_kind, self.values, self.layout.static))
+        try:
+            hash(made)
+        except TypeError:
+            return tuple(map(type, self.values))
+        return made
+
+    @property
     def arrays(self) -> list[Any]:
         return [v for v in self.values if is_array(v)]
 
@@ -126,43 +141,49 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def by_lengths(call: Call) -> Any:
-    """A key of calls with lists of numbers beside arrays and numbers: powers of two of lengths.
+    """A key of calls with lists of numbers, or of tuples of such: powers of two of lengths.
 
     None of any other call, which has its leaves one by one.
     """
     trees, same = call.layout.trees, call.layout.same
-    lengths = [_flat_length(tree) for tree in trees]
-    if same is not None or not any(length is not None for length in lengths):
+    if same is not None or not any(map(_has_lists, trees)):
         return None
-    if any(
-        tree is not None and length is None for tree, length in zip(trees, lengths, strict=True)
-    ):
-        return None
-    values, static, place = call.values, call.layout.static, 0
-    found: list[Any] = [call.layout.state]
-    for count in lengths:
-        if count is None:
-            value = values[place]
-            found.append((argument_kind(value, static[place]), *_size(value)))
-            place += 1
-            continue
-        kinds = frozenset(map(type, values[place : place + count]))
-        if any(static[place : place + count]):
-            return None
-        found.append((list, kinds, count.bit_length()))
-        place += count
+    leaves = iter(zip(call.values, call.layout.static, strict=True))
     try:
-        hash(made := tuple(found))
-    except TypeError:
+        found = (call.layout.state, *(_by_lengths(tree, leaves) for tree in trees))
+        hash(found)
+    except (_OtherError, TypeError):
         return None
-    return made
+    return found
 
 
-def _flat_length(tree: Structure | None) -> int | None:
-    """How many leaves a list has that holds nothing else; None for any other value."""
-    if not isinstance(tree, Tree) or tree.type is not list or any(tree.children):
-        return None
-    return len(tree.children)
+class _OtherError(Exception):
+    """A list of other things."""
+
+
+def _has_lists(tree: Structure | None) -> bool:
+    return isinstance(tree, Tree) and (tree.type is list or any(map(_has_lists, tree.children)))
+
+
+def _by_lengths(tree: Structure | None, leaves: Iterator[tuple[Any, bool]]) -> Any:
+    if tree is None:
+        value, static = next(leaves)
+        if type(value) is Identity and type(value.value) is list:  # too long to be taken apart
+            first = frozenset(map(type, value.value[:MOST_LEAVES]))
+            return list, 0, first, len(value.value).bit_length()
+        return argument_kind(value, static), *_size(value)
+    if not isinstance(tree, Tree):
+        return tree
+    width = width_of(tree)
+    if width is None:
+        kind = Identity(tree.type)
+        return kind, tree.keys, *(_by_lengths(child, leaves) for child in tree.children)
+    count = len(tree.children)
+    rows = [next(leaves) for _ in range(count * max(width, 1))]
+    if any(static for _, static in rows):
+        raise _OtherError
+    kinds = [frozenset(type(v) for v, _ in rows[k :: width or 1]) for k in range(width or 1)]
+    return list, width, *kinds, count.bit_length()
 
 
 def _size(value: Any) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ from opweave.compiler.traced.lengths import rounded
 from opweave.compiler.tracing.arguments import Trace
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import OpweaveError, UnsupportedError
-from opweave.runtime.calls.arguments import argument_key, argument_kind, array_type
+from opweave.runtime.calls.arguments import argument_key, array_type
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.process import locks
 
@@ -97,17 +97,8 @@ class Parts:
 
     @staticmethod
     def kinds(call: Call) -> Any:
-        """A key of calls that run in parts; extents are not in it, since they may always be new.
-
-        If a static argument cannot be hashed, the key has types alone.
-        """
-        static = call.layout.static
-        made = call.layout.structure, tuple(map(argument_kind, call.values, static))
-        try:
-            hash(made)
-        except TypeError:
-            return tuple(map(type, call.values))
-        return made
+        """A key of calls that run in parts: without extents, which may always be new."""
+        return call.kinds
 
     def run(self, call: Call) -> Ran:
         """Run the function on the arrays of a call."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from opweave._functions.arguments import Signature
-from opweave._functions.budget import TooLongError, check_rounds, check_short, too_long
+from opweave._functions.budget import TooLongError, check_rounds, check_short, tell, too_long
 from opweave._functions.calls import Calls
 from opweave._functions.layout import Call
 from opweave._functions.ready import LeavingValues, Ready, Writing
-from opweave._functions.states import asked_for, tell, tell_of_errors
 from opweave._programs.ejected import file_named, place_of, whole_if_ejected, with_ejected
 from opweave.compiler.captures.structure import Changing
 from opweave.compiler.ir.device import Device, device_for
@@ -29,6 +30,9 @@ from opweave.runtime.calls.arguments import array_type
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.process import environment, locks
+
+# What NumPy does unless it is asked for more.
+DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
 class Preparing:
@@ -210,3 +214,18 @@ def constants_of(found: Specialised, on_gpu: bool) -> tuple[Any, ...]:
 
 def _of_numpy(argument: Any) -> Any:
     return replace(argument, library="numpy") if isinstance(argument, ArrayType) else argument
+
+
+def asked_for() -> str:
+    """What ``np.errstate`` asks for that kernels do not do, as a text; "" for nothing."""
+    state: Mapping[str, Any] = {**np.geterr()}
+    more = (kind for kind in DEFAULTS if state[kind] not in ("ignore", DEFAULTS[kind]))
+    return ", ".join(f"{kind}={state[kind]!r}" for kind in more)
+
+
+def tell_of_errors(name: str, asked: str) -> None:
+    """Say that kernels do not do what ``np.errstate`` asks for."""
+    tell(
+        f"{name} is compiled under np.errstate({asked}), and its kernels neither warn nor raise; "
+        'opweave.config(errors="numpy") makes calls do both, as NumPy does'
+    )

@@ -114,7 +114,7 @@ class Pace:
             told = f"NumPy has an operation in some {seconds * 1e6:.0f} us"
             return "" if seconds >= IN_PARTS else _longer(error, told, "compiles all of it")
         # other calls of this kind are wholes, with the same bits as in parts
-        if error.asks and self.calls.is_known:
+        if error.asks and self.calls.knows(call):
             return ""
         if isinstance(error, AlignmentError | RecompileError) or is_on_gpu(call):
             return ""

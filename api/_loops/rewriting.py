@@ -23,6 +23,7 @@ from opweave._loops.stretches import VALUE, Lines, Make, Stretch
 from opweave.compiler.captures.exits import given_before, plain_loop
 from opweave.compiler.captures.source import (
     globals_in,
+    kept_by_functions,
     read_in,
     reads_of,
     shared_in,
@@ -30,6 +31,7 @@ from opweave.compiler.captures.source import (
     surely_stored_in,
     told_in,
 )
+from opweave.compiler.loops.comprehensions import OF_EACH
 from opweave.compiler.loops.listing import read_lists
 
 # What no loop that is compiled has inside.
@@ -39,6 +41,9 @@ NEVER = (
     ast.DictComp, ast.GeneratorExp, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom,
     ast.Delete, ast.NamedExpr, ast.JoinedStr, ast.Dict, ast.Set, ast.Assert, ast.Match,
 )  # fmt: skip
+# C may run these, as loops of their own.
+COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp)
+NEVER_IN_C = tuple(kind for kind in NEVER if kind not in COMPREHENSIONS)
 
 
 AnySite = Site | Stretch | CallSite
@@ -66,7 +71,7 @@ class SiteRewriter(ast.NodeTransformer):
         # held: no node that is made here gets the identity of one that was replaced
         self.own = {id(node): node for node in ast.walk(tree)}
         code = function.__code__
-        self.elsewhere = {*code.co_cellvars, *code.co_freevars, *globals_in(tree)}
+        self.elsewhere = {*kept_by_functions(code), *code.co_freevars, *globals_in(tree)}
         self.depth = 0  # of loops around
 
     def rewritten(self) -> ast.FunctionDef:
@@ -145,11 +150,11 @@ class SiteRewriter(ast.NodeTransformer):
         self.depth += 1
         self.generic_visit(node)
         self.depth -= 1
-        never = any(isinstance(n, NEVER) for n in ast.walk(plain))
+        never = any(isinstance(n, NEVER_IN_C) for n in ast.walk(plain))
         if never or self.elsewhere & stored_in(plain) or place_of(plain) in self.but:
             return [*given, node, *let_go]
         own = reads_of(plain)
-        stored = sorted(stored_in(plain))
+        stored = sorted(name for name in stored_in(plain) if not name.startswith(OF_EACH))
         read = {n: count - (0 if self.depth else own.get(n, 0)) for n, count in self.read.items()}
         # within another loop its own reads count, too: those of the next round
         asked = {name for each in after for name in reads_of(each)}

@@ -12,10 +12,9 @@ from opweave._loops.called import CalledFunctions, CallSite
 from opweave._loops.rewriting import AnySite, SiteRewriter
 from opweave._loops.sites import Place, Site, place_of
 from opweave._loops.stretches import Make, Stretch
-from opweave.compiler.captures.source import NoLoopError, code_of, tree_of
+from opweave.compiler.captures.source import SEES_NAMES, NoLoopError, code_of, tree_of
+from opweave.compiler.loops.comprehensions import with_own_names
 
-# Names by which a function sees or changes its own names.
-SEES_NAMES = frozenset(("locals", "vars", "eval", "exec", "globals", "dir"))
 # Attributes by which it gets its frame.
 SEES_FRAMES = frozenset(("_getframe", "currentframe"))
 
@@ -49,9 +48,9 @@ class Rolled:
         self.function, self.but, self.make, self.called = function, but, make, called
         self.left: list[tuple[int, str]] = []
         self.sites: list[AnySite] = []
-        made = SiteRewriter(
-            function, copy.deepcopy(tree), self.sites, but, make, called
-        ).rewritten()
+        own = copy.deepcopy(tree)
+        with_own_names(own)
+        made = SiteRewriter(function, own, self.sites, but, make, called).rewritten()
         if not self.sites:
             raise NoLoopError(f"{function.__name__} has no loop")
         if any(map(_is_mangled, ast.walk(tree))):

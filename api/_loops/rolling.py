@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from operator import is_not
 from types import FunctionType
 from typing import Any
 
@@ -22,12 +23,31 @@ class NotRolled(Exception):
     """C runs no loop of a call; its arrays hold what they held before."""
 
 
+class RolledCalls:
+    """Runs calls of some kinds; of those that are known, without a look at the kinds."""
+
+    def __init__(self, loops: Loops, kinds: Any, lines: bool):
+        self._loops, self._kinds, self._lines = loops, kinds, lines
+        self._found: Rolled | None = None
+        self._epoch = -1
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        (loops := self._loops).look()
+        if self._epoch == loops.epoch and self._found is not None:
+            return self._found(*args, **kwargs)
+        try:
+            return loops.run(self._kinds, args, kwargs, self._lines)
+        finally:
+            self._found, self._epoch = loops.known.get(self._kinds), loops.epoch
+
+
 class Loops:
     """What becomes of a function's loops, by the kinds and sizes of its calls.
 
     Attributes:
         known: of calls that were rolled, how they run; None where no loop could be.
         reasons: of those, the lines of their loops, and why each is left to Python.
+        epoch: another number where all that was forgotten.
     """
 
     def __init__(self, given: Callable[..., Any], options: Options, make: Make | None = None):
@@ -39,12 +59,12 @@ class Loops:
         self._first: Rolled | None = None
         self._asked = False
         self._was = _definition(given)
+        self.epoch = 0
         self.known: dict[Any, Rolled | None] = {}
         self.reasons: dict[Any, list[tuple[int, str]]] = {}
 
     def clear(self) -> None:
-        self.known.clear()
-        self.reasons.clear()
+        self._forget()
         self._asked, self._first = False, None
         if self.called is not None:
             self.called.clear()
@@ -140,7 +160,7 @@ class Loops:
 
     def runner(self, kinds: Any, lines: bool = False) -> Callable[..., Any]:
         """What runs a call of some kinds."""
-        return lambda *args, **kwargs: self.run(kinds, args, kwargs, lines)
+        return RolledCalls(self, kinds, lines)
 
     def run(
         self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any], lines: bool = False
@@ -149,7 +169,7 @@ class Loops:
 
         ``lines``: and which lines kernels run.
         """
-        self._look()
+        self.look()
         found = self.known.get(kinds)
         if found is not None:
             return found(*args, **kwargs)
@@ -163,17 +183,21 @@ class Loops:
             return rolled(*args, **kwargs)
         finally:
             if len(self.known) >= MOST_KINDS:
-                self.known.clear()
-                self.reasons.clear()
+                self._forget()
             self.known[kinds] = rolled.settled()
             self.reasons[kinds] = [
                 (s.node.lineno, s.left) for s in rolled.sites if s.left and type(s) is Site
             ]
 
-    def _look(self) -> None:
+    def _forget(self) -> None:
+        self.known.clear()
+        self.reasons.clear()
+        self.epoch += 1
+
+    def look(self) -> None:
         """Forget all where the function is not what it was."""
         now = _definition(self._given)
-        if any(a is not b for a, b in zip(now, self._was, strict=True)):
+        if any(map(is_not, now, self._was)):
             self.clear()
             self._was = now
 
@@ -216,4 +240,6 @@ def _are_asked() -> bool:
 
 def _definition(given: Any) -> tuple[Any, ...]:
     """What a function is; an object that is called has none of it."""
+    if type(given) is FunctionType:
+        return given.__code__, given.__defaults__, given.__kwdefaults__
     return tuple(getattr(given, n, None) for n in ("__code__", "__defaults__", "__kwdefaults__"))

@@ -12,11 +12,12 @@ import numpy as np
 
 from opweave._loops.attributes import Lifted, ObjectNames, Uses, asked
 from opweave.compiler.captures.kinds import exactly, kinds_of
-from opweave.compiler.lines.values import AgainError
+from opweave.compiler.lines.again import AgainError
 from opweave.compiler.loops.listing import kinds_of_lists
 from opweave.compiler.loops.lowering import Lowering
 from opweave.opcodes.errors import OpweaveError
-from opweave.runtime.host.loops import UNBOUND, HostLoop, NotServedError
+from opweave.runtime.host.lists import NotServedError
+from opweave.runtime.host.loops import UNBOUND, HostLoop
 
 # Kinds of calls of which a loop remembers what became of them.
 MOST_KINDS = 64

@@ -48,6 +48,17 @@ def steps(code: types.CodeType) -> Iterator[tuple[Instruction | None, Instructio
                 before = instruction
 
 
+@lru_cache(maxsize=256)
+def binds_outside(code: types.CodeType) -> bool:
+    """Whether a function, or one that it makes, binds a name around it or a global one."""
+    free = frozenset(code.co_freevars)
+    return any(
+        step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
+        or (step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in free)
+        for _, step in steps(code)
+    )
+
+
 def loads_constant(instruction: Instruction | None) -> TypeGuard[Instruction]:
     """True for what loads a constant."""
     return instruction is not None and instruction.opname == "LOAD_CONST"

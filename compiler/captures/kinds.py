@@ -45,8 +45,10 @@ def _other(value: Any, values: Mapping[str, Any]) -> Any:
 
 
 def is_made_anew(value: Any) -> bool:
-    """Whether it is a function inside of another one."""
-    return type(value) is FunctionType and "<locals>" in value.__qualname__
+    """Whether it is a function inside of another one, or a lambda."""
+    if type(value) is not FunctionType:
+        return False
+    return "<locals>" in value.__qualname__ or value.__name__ == "<lambda>"
 
 
 def is_constant(value: Any) -> bool:

@@ -24,6 +24,8 @@ class NoLoopError(OpweaveError):
 LOOPING = frozenset(
     number for name, number in opmap.items() if "JUMP_BACKWARD" in name or name == "FOR_ITER"
 )
+# Names by which a function sees or changes its own names.
+SEES_NAMES = frozenset(("locals", "vars", "eval", "exec", "globals", "dir"))
 # Names in a text.
 NAME = re.compile(r"[^\W\d]\w*")
 
@@ -155,6 +157,15 @@ def stored_in(node: ast.AST) -> set[str]:
 def shared_in(code: CodeType) -> set[str]:
     """The names of a function that functions inside of it read."""
     return {n for c in _directly_in(code) for n in c.co_freevars if n in code.co_cellvars}
+
+
+def kept_by_functions(code: CodeType) -> set[str]:
+    """The same but for comprehensions, which are done with them where they stand."""
+    found = set[str]()
+    for inner in _directly_in(code):
+        is_done = inner.co_name in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+        found |= kept_by_functions(inner) if is_done else {*inner.co_freevars}
+    return found.intersection((*code.co_cellvars, *code.co_freevars))
 
 
 def surely_stored_in(node: ast.For | ast.While) -> set[str]:

@@ -40,6 +40,7 @@ DEEPEST = 64
 MOST_LEAVES = 1024
 # Types of most leaves.
 COMMON = frozenset({np.ndarray, float, int})
+LEAVES = COMMON | {np.float64, np.float32, np.int64, np.int32}
 # Structures of which it is remembered how they are taken apart.
 MOST_FLAT = 1024
 NUMBERS = (int, float, complex)
@@ -76,6 +77,10 @@ def flatten(
 
 class CycleError(ArgumentError):
     """A container that holds itself, of which there is no structure."""
+
+
+class TooManyError(ArgumentError):
+    """Containers that hold more than kernels take."""
 
 
 def forget(seen: dict[int, Any], count: int) -> None:
@@ -156,7 +161,7 @@ class _Taker:
         kind = type(value)
         if len(value) > MOST_LEAVES:
             first = islice(value.values() if kind is dict else value, MOST_LEAVES + 1)
-            if COMMON.issuperset(map(type, first)):  # without a look at the others
+            if LEAVES.issuperset(map(type, first)):  # without a look at the others
                 raise self._too_many()
             return None
         held = value if kind is tuple else value.copy()  # another thread may change it
@@ -178,8 +183,8 @@ class _Taker:
         self.leaves += zip(found[1], items, strict=True)
         return found[0]
 
-    def _too_many(self) -> ArgumentError:
-        return ArgumentError(
+    def _too_many(self) -> TooManyError:
+        return TooManyError(
             f"argument {self.name}: expected at most {MOST_LEAVES} arrays and numbers; make one "
             "array of them with np.asarray"
         )

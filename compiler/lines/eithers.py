@@ -13,9 +13,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.again import UnknownError
 from opweave.compiler.lines.numbers import BITS, CHECKED, EXACT, SIGNS, is_exact, zero
 from opweave.compiler.lines.reducing import Reducing
-from opweave.compiler.lines.values import Computed, Held, Mixed, Number, NumberType, Size
+from opweave.compiler.lines.values import (
+    Computed,
+    Held,
+    Mixed,
+    Number,
+    NumberType,
+    Size,
+)
 from opweave.opcodes.dtypes import BOOL, F64, I64, DType
 
 
@@ -69,7 +77,7 @@ def whole_of(number: Number) -> str:
         NoLoopError: it may be longer than that.
     """
     if number.type is int and not is_exact(number):
-        raise NoLoopError("an integer of Python, or a float, that may be longer than 53 bits")
+        raise UnknownError("an integer of Python, or a float, that may be longer than 53 bits")
     return number.whole or ("true" if number.type is int else "false")
 
 

@@ -6,72 +6,26 @@ says of what type it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.eithers import GROUPS, kinds_of, said_of, whole_of
 from opweave.compiler.lines.numbers import Numbers
+from opweave.compiler.lines.read_lists import NARROW, NUMPYS, WHOLE, WIDEST, ReadList, number_c
 from opweave.compiler.lines.values import (
     LONGEST,
-    AgainError,
     Held,
     ItemPlace,
+    ItemRow,
     Items,
     Number,
     NumberType,
     Several,
     Size,
 )
-
-# A list that has no items before the loop.
-NOTHING = "0, 0"
-# Numbers of a tuple, at most.
-WIDEST = 8
-# Bits of the word that says of what type a number is.
-NUMPYS, WHOLE = 1, 2
-
-
-@dataclass
-class ReadList:
-    """A list, and what C has of it.
-
-    Attributes:
-        name: of Python, where the call gives it; of one that the loop makes no name of Python.
-        given: C texts of its words and of how many items it has before the loop.
-        columns: of each number of an item its type, or its group of several types; none where the
-            list has had no items so far.
-        is_new: whether the loop makes it.
-        is_tuples: whether items are tuples.
-        is_changed: whether the loop changes it.
-    """
-
-    name: str
-    c_name: str
-    given: str = NOTHING
-    columns: tuple[NumberType | str, ...] = ()
-    is_tuples: bool = False
-    is_changed: bool = False
-    is_new: bool = False
-
-    @property
-    def is_read(self) -> bool:
-        """Whether C gets its items; of others it makes all."""
-        return self.given != NOTHING
-
-    @property
-    def words(self) -> int:
-        """How many an item has."""
-        return sum(1 + isinstance(column, str) for column in self.columns) or 1
-
-    def places(self) -> Iterator[tuple[int, NumberType | str]]:
-        """Where the word of each number is."""
-        place = 0
-        for column in self.columns:
-            yield place, column
-            place += 1 + isinstance(column, str)
 
 
 class ItemLists:
@@ -80,12 +34,14 @@ class ItemLists:
     Attributes:
         all: by their names in C.
         known: names by the groups of types that they are known to have, see ``AgainError``.
+        added: what the loop adds to a list, of one that is read before it has had an item.
     """
 
     def __init__(self, numbers: Numbers):
         self.numbers, self.text = numbers, numbers.text
         self.all: dict[str, ReadList] = {}
         self.known: Any = {}
+        self.added: Callable[[ReadList], Held | None] = lambda _: None
 
     def enter(self, name: str, kinds: Sequence[frozenset[NumberType]], is_tuples: bool) -> Items:
         """A list that the call gives, with the types of its numbers."""
@@ -121,30 +77,60 @@ class ItemLists:
                 raise NoLoopError(f"{owner.name}, a list of numbers of several types")
         return found or next(iter(kinds))
 
-    def count(self, held: Items) -> Number:
+    def count_of(self, held: Items | ItemRow) -> str:
+        """C text of how many items a list has now."""
+        if isinstance(held, ItemRow):
+            return held.count
+        rows = self.all[held.name].rows
+        return rows[1] if rows is not None else f"{held.name}.count"
+
+    def at(self, held: Items | ItemRow, place: str) -> Held:
+        """The item at a place that there is."""
+        return self._row(held, place) or self.item(self._place(held, place))
+
+    def _row(self, held: Items | ItemRow, place: str) -> ItemRow | None:
+        """A list at a place of a list of lists; None of other lists."""
+        rows = self.all[held.name].rows if isinstance(held, Items) else None
+        if rows is None:
+            return None
+        start = self.text.named("int64", f"{rows[0]}[{place}]")
+        count = self.text.named("int64", f"{rows[0]}[{place} + 1] - {start}", "n")
+        return ItemRow(self.all[held.name].c_name, start, count)  # type: ignore[union-attr]
+
+    def _place(self, held: Items | ItemRow, place: str) -> ItemPlace:
+        if isinstance(held, ItemRow):
+            return ItemPlace(held.owner, f"{held.start} + {place}")
+        return ItemPlace(held.name, place)
+
+    def count(self, held: Items | ItemRow) -> Number:
         """How many items a list has now."""
-        text = self.text.named("int64", f"{held.name}.count", "n")
+        text = self.text.named("int64", self.count_of(held), "n")
         return Number(int, text, Size.of(text), 0, LONGEST)
 
-    def has_any(self, held: Items) -> Number:
+    def has_any(self, held: Items | ItemRow) -> Number:
         """Whether it has an item now."""
-        text = self.text.named("bool", f"{held.name}.count > 0")
+        text = self.text.named("bool", f"{self.count_of(held)} > 0")
         return Number(bool, text, low=0, high=1)
 
-    def place(self, held: Items, index: Number, is_target: bool = False) -> ItemPlace:
+    def place(
+        self, held: Items | ItemRow, index: Number, is_target: bool = False
+    ) -> ItemPlace | ItemRow:
         """Where an item is.
 
         Raises:
-            NoLoopError: the index is no integer.
+            NoLoopError: the index is no integer; a list in a list is to be another one.
         """
-        self._columns(held)
+        self.check_read(held)
         at = self._at(held, index, f"{int(is_target)}")
-        return ItemPlace(held.name, at)
+        row = self._row(held, at)
+        if row is not None and is_target:
+            raise NoLoopError("an assignment to a list in a list")
+        return row or self._place(held, at)
 
-    def _at(self, held: Items, index: Number, what: str) -> str:
+    def _at(self, held: Items | ItemRow, index: Number, what: str) -> str:
         if not index.is_integer or index.maybe:
             raise NoLoopError("an index of a list that is no integer")
-        at, count = f"(int64){index.text}", f"{held.name}.count"
+        at, count = f"(int64){index.text}", self.count_of(held)
         if index.low < 0:
             at = f"{index.text} < 0 ? {index.text} + {count} : {index.text}"
         place = self.text.named("int64", at, "i")
@@ -163,6 +149,8 @@ class ItemLists:
             text = self.text.named(c_type, f"{place.owner}.get<{c_type}>({place.at}, {at})")
             size = Size.of(text) if column is int else None
             low, high = (0, 1) if column is bool else bounds_of(column)[1:]
+            if column is int and self._is_narrow(self.all[place.owner]):
+                low, high = -NARROW, NARROW
             return Number(column, text, size, low, high)
         dtype = GROUPS[column].dtype
         text = f"{place.owner}.get<{dtype.register}>({place.at}, {at})"
@@ -173,21 +161,46 @@ class ItemLists:
         size = Size.of(text) if column == "whole" else None
         return Number(dtype, text, size, maybe=maybe, whole=whole)
 
+    def check_parts(self, owner: ReadList) -> None:
+        """Hold that a list does not change of which slices are read."""
+        if owner.has_parts and owner.is_changed:
+            raise NoLoopError("a slice of a list that changes")
+
+    def _is_narrow(self, owner: ReadList) -> bool:
+        """Whether the integers of a list are known to be as short as those that a call gives."""
+        owner.is_narrow = owner.is_read and owner.name not in self.known.get("wide", ())
+        return owner.is_narrow
+
     def put(self, place: ItemPlace, value: Held) -> None:
         """Assign to an item."""
         owner = self.all[place.owner]
         values = self._fitted(owner, value)
         self._store(owner, place.at, values)
         owner.is_changed = True
+        self.check_parts(owner)
         self.text.add(f"{owner.c_name}.is_changed = true;")
 
     def append(self, held: Items, value: Held) -> None:
+        self._add(held, value, "more()", f"{held.name}.count - 1")
+
+    def insert(self, held: Items, index: Number, value: Held) -> None:
+        """Put an item before another one; a place beyond the list is its begin or its end."""
+        if not index.is_integer or index.maybe:
+            raise NoLoopError("insert at what is no integer")
+        count = f"{held.name}.count"
+        at = self.text.named("int64", f"slice_bound({index.text}, {count}, 0, {count})", "i")
+        self._add(held, value, f"insert({at})", at)
+
+    def _add(self, held: Items, value: Held, room: str, at: str) -> None:
         owner = self.all[held.name]
+        if owner.rows is not None:
+            raise NoLoopError("a list of lists that changes its length")
         values = self._fitted(owner, value)
-        line = f"{owner.c_name}.more()"
+        line = f"{owner.c_name}.{room}"
         self.text.add(f"if (!{line}) LOOP_FAULT(LOOP_NO_MEMORY, {self.text.line}, 0, 0, 0);")
-        self._store(owner, f"{owner.c_name}.count - 1", values)
+        self._store(owner, at, values)
         owner.is_changed = True
+        self.check_parts(owner)
 
     def pop(self, held: Items, index: Number | None) -> Held:
         """Take out an item, and return it."""
@@ -198,24 +211,34 @@ class ItemLists:
         found = self.item(ItemPlace(held.name, place))
         self.text.add(f"{held.name}.drop({place});")
         owner.is_changed = True
+        self.check_parts(owner)
         return found
 
     def clear(self, held: Items) -> None:
+        if self.all[held.name].rows is not None:
+            raise NoLoopError("a list of lists that changes its length")
         self.text.add(f"{held.name}.count = 0, {held.name}.is_changed = true;")
         self.all[held.name].is_changed = True
+        self.check_parts(self.all[held.name])
 
-    def check_read(self, held: Items) -> ReadList:
+    def check_read(self, held: Items | ItemRow) -> ReadList:
         """Hold that it is known what items are.
 
         Raises:
             NoLoopError: the list has had none so far.
         """
-        return self._columns(held)
-
-    def _columns(self, held: Items) -> ReadList:
-        owner = self.all[held.name]
+        owner = self.all[held.owner if isinstance(held, ItemRow) else held.name]
+        if not owner.columns and owner.rows is None and (value := self.added(owner)) is not None:
+            self._fitted(owner, value)
         if not owner.columns:
             raise NoLoopError("a list that has no items when it is read")
+        return owner
+
+    def _columns(self, held: Items) -> ReadList:
+        """The same of a list that holds no others."""
+        owner = self.check_read(held)
+        if owner.rows is not None:
+            raise NoLoopError("a list of lists that changes its length")
         return owner
 
     def _fitted(self, owner: ReadList, value: Held) -> list[Number]:
@@ -239,6 +262,9 @@ class ItemLists:
         return numbers
 
     def _check(self, owner: ReadList, place: int, column: Any, number: Number) -> None:
+        is_short = -NARROW <= number.low <= number.high <= NARROW
+        if column is int and owner.is_narrow and not is_short:
+            raise AgainError("wide", owner.name)
         has = GROUPS[column].kinds if isinstance(column, str) else frozenset((column,))
         if kinds_of(number) <= has and (isinstance(column, str) or not number.maybe):
             return
@@ -257,21 +283,3 @@ class ItemLists:
                     said += f" | (({whole_of(number)}) ? {WHOLE} : 0)"
                 self.text.add(f"{owner.c_name}.put({at}, {place + 1}, (int64)({said}));")
             self.text.add(f"{owner.c_name}.put({at}, {place}, ({number_c(column)}){text});")
-
-
-def kinds_of_items(items: list[Any]) -> Any:
-    """Types of the items of a list of numbers, or of each number of tuples of such.
-
-    None where a loop does not read it; the second says whether items are tuples.
-    """
-    kinds = frozenset(map(type, items))
-    if kinds != {tuple}:
-        return ((kinds,), False) if kinds else ((), False)
-    if len({*map(len, items)}) > 1 or not 0 < len(items[0]) <= WIDEST:
-        return None
-    return tuple(frozenset(map(type, column)) for column in zip(*items, strict=True)), True
-
-
-def number_c(column: NumberType | str) -> str:
-    """The type of C of a column."""
-    return GROUPS[column].dtype.register if isinstance(column, str) else Number(column, "").c_type

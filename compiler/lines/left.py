@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from opweave.compiler.lines.items import ReadList
 from opweave.compiler.lines.lists import Appended, KeptName
+from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.lines.values import NumberType
 
 # Words that say what went wrong.

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.text import Text
-from opweave.compiler.lines.values import AgainError, Held, Number, NumberType, Several, Size
+from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size
 from opweave.opcodes.dtypes import DType
 
 

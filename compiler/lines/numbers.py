@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.again import UnknownError
 from opweave.compiler.lines.clibrary import CALLED, raises
 from opweave.compiler.lines.text import Text
-from opweave.compiler.lines.values import LEAST, MOST, Number, Size, UnknownError
+from opweave.compiler.lines.values import LEAST, MOST, Number, Size
 
 # Python's operators, by their nodes of the syntax tree: the operator of arrays, and the function.
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {

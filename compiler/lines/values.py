@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opweave.compiler.captures.source import NoLoopError
 from opweave.opcodes.dtypes import DType
 
 # A Python number by its type (bool, int or float), a NumPy scalar by its dtype.
@@ -18,40 +17,6 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 LONGEST = 1 << 48
 
 C_TYPES: dict[NumberType, str] = {bool: "bool", int: "int64", float: "double"}
-
-
-class UnknownError(NoLoopError):
-    """Too little is known of a number in any round; of that in the first one it may be enough."""
-
-
-class AgainError(NoLoopError):
-    """The loop has to be lowered once more, with something known of a name.
-
-    Attributes:
-        name: as Python has it, behind the prefix of a function that is called.
-        what: a number of one of several types, by the way that led there, with the group of
-            these; "perhaps", a number that is read behind the loop and may be unbound; "copies",
-            another name for an array that is made anew while it holds it; "sizes", an array whose
-            extents change; "items", a list that items of several types are appended to;
-            "turns", an array of the call that another name gets, too, as in ``u, v = v, u``.
-    """
-
-    def __init__(self, what: str, name: str):
-        super().__init__(f"{name}, {AGAIN[what]}")
-        self.what, self.name = what, name
-
-
-AGAIN = {
-    "either": "which is a float of Python or of NumPy",
-    "whole": "which is an integer of Python or of NumPy",
-    "truth": "which is a truth of Python or of NumPy",
-    "real": "which is an integer or a float",
-    "perhaps": "which is read behind the loop",
-    "sizes": "an array whose extents change from round to round",
-    "turns": "an array that another name gets",
-    "items": "a list of several types",
-    "copies": "another name for an array that the loop makes anew",
-}
 
 
 @dataclass(frozen=True)
@@ -229,11 +194,32 @@ class Items:
 
 
 @dataclass(frozen=True)
+class ItemRow:
+    """A list in such a list: C texts of its first item, and of how many it has.
+
+    Attributes:
+        is_part: it is a slice, which is a list of its own.
+    """
+
+    owner: str
+    start: str
+    count: str
+    is_part: bool = False
+
+
+@dataclass(frozen=True)
 class ItemPlace:
     """An item of such a list, by the C text of its place."""
 
     owner: str
     at: str
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A generator expression or a comprehension, which the function that gets it runs through."""
+
+    node: ast.GeneratorExp | ast.ListComp
 
 
 @dataclass(frozen=True)
@@ -262,7 +248,7 @@ class Counted:
 class Zipped:
     """What several iterables give in turns: a number counts from there on."""
 
-    items: tuple[Strided | Counted | Number | Items | Zipped, ...]
+    items: tuple[Strided | Counted | Number | Items | ItemRow | Zipped, ...]
 
 
 @dataclass(frozen=True)
@@ -276,16 +262,8 @@ class Mixed:
     what: str
 
 
-Held = (
-    Number | Strided | Elements | Unchanging | Listed | Items | Several | Counted | Zipped | Mixed
-)
-
-
-def bases_of(held: Held) -> list[str]:
-    """The arrays of which something has parts, one for each part."""
-    if isinstance(held, Several):
-        return [base for item in held.items for base in bases_of(item)]
-    return [held.base] if isinstance(held, Strided) else []
+Iterated = Items | ItemRow | Counted | Zipped | Generated
+Held = Computed | Unchanging | Listed | Several | Mixed | Iterated
 
 
 def same_kind(a: Held, b: Held) -> bool:

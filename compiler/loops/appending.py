@@ -15,7 +15,6 @@ from opweave.compiler.lines.values import (
     Several,
     Strided,
     Unchanging,
-    bases_of,
 )
 from opweave.compiler.loops.statements import Statements
 
@@ -113,6 +112,13 @@ class Appending(Statements):
                     raise NoLoopError(f"{name}, which may be in a list, too")
                 found[name] = where
         return found
+
+
+def bases_of(held: Held) -> list[str]:
+    """The arrays of which something has parts, one for each part."""
+    if isinstance(held, Several):
+        return [base for item in held.items for base in bases_of(item)]
+    return [held.base] if isinstance(held, Strided) else []
 
 
 def _is_last(node: ast.For | ast.While, where: str, name: str) -> bool:

@@ -13,10 +13,12 @@ import numpy as np
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import as_computed, as_numpys
+from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.lines.values import (
     Array,
     Computed,
     Elements,
+    Generated,
     Held,
     Items,
     Listed,
@@ -24,11 +26,13 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
+from opweave.compiler.loops.comprehensions import listed
 from opweave.compiler.loops.functions import FUNCTIONS, IN_PLACE, METHODS, Keywords
 from opweave.compiler.loops.inlining import Inlining
 from opweave.compiler.loops.joining import as_array, of_numpy, with_axes
-from opweave.compiler.loops.listing import LIST_METHODS
+from opweave.compiler.loops.listing import LIST_METHODS, first_added
 from opweave.compiler.loops.methods import Owner, method_of
+from opweave.compiler.loops.nodes import taken_back
 from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS, cross, searchsorted
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
@@ -89,6 +93,16 @@ class LoopCalls(Inlining):
         args, keywords = self._arguments(node)
         return _tried(LIST_METHODS[name], self, owner, *args, **keywords)
 
+    def listed(self, name: str, held: Generated) -> Items:
+        return listed(self, name, held)
+
+    def first_item(self, loop: ast.AST, owner: ReadList) -> Held | None:
+        """What is added to a list first, as far as it is known where the list is read."""
+        node = None if self.prefix else first_added(loop, owner.name.removesuffix(" list"))
+        if node is None or any(isinstance(n, ast.Call) for n in ast.walk(node)):
+            return None
+        return taken_back(self, node)
+
     def array_of(self, held: Held) -> Array:
         return as_array(self, held)
 
@@ -130,6 +144,10 @@ class LoopCalls(Inlining):
             raise NoLoopError("a method of what is computed, with arguments that change something")
         nodes = [*node.args, *(k.value for k in node.keywords)]
         found = self.in_order(nodes)
+        if len(nodes) > 1 and any(
+            isinstance(h, Generated) and self.has_effects(h.node) for h in found
+        ):
+            raise NoLoopError("a generator expression that changes something, beside others")
         names = [str(k.arg) for k in node.keywords]
         count = len(node.args)
         return found[:count], dict(zip(names, found[count:], strict=True))

@@ -11,8 +11,8 @@ import numpy as np
 from opweave.compiler.captures.kinds import is_row_by_row, is_served
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import bounds_of, dense_strides
-from opweave.compiler.lines.items import kinds_of_items
 from opweave.compiler.lines.products import LIBRARY
+from opweave.compiler.lines.read_lists import kinds_of_items
 from opweave.compiler.lines.values import (
     LONGEST,
     Held,
@@ -102,6 +102,10 @@ class Entering(LoopCalls):
         at = self._parameter("int64*", f"{name}_at", "pointer", f"{name} items")
         count = self._parameter("int64", f"{name}_count", "size", f"{name} items")
         owner.given = f"{at}, {count}"
+        if found[2]:
+            starts = self._parameter("int64*", f"{name}_starts", "pointer", f"{name} starts")
+            ends = self._parameter("int64", f"{name}_ends", "size", f"{name} starts")
+            owner.rows = starts, f"({ends} - 1)"
         return held
 
     def _parameter(self, c_type: str, wish: str, part: str, name: str, **more: Any) -> str:

@@ -25,6 +25,7 @@ from opweave.compiler.lines.values import (
     Elements,
     Held,
     ItemPlace,
+    ItemRow,
     Items,
     Number,
     Size,
@@ -110,7 +111,7 @@ class Expressions(Picking):
             if not isinstance(found.value, str | FunctionType | ModuleType | type | None):
                 raise NoLoopError("the truth of what may change")
             return literal(bool(found.value))
-        if isinstance(found, Items):
+        if isinstance(found, Items | ItemRow):
             return self.item_lists.has_any(found)
         if not isinstance(found, Number):
             raise NoLoopError("the truth of an array")
@@ -144,13 +145,13 @@ class Expressions(Picking):
         """What names hold behind several ways of an expression: methods assign attributes."""
         raise NotImplementedError
 
-    def loaded(self, view: Strided | Picked | ItemPlace) -> Held:
+    def loaded(self, view: Strided | Picked | ItemPlace | ItemRow) -> Held:
         """What an index gives: an element is a number."""
         if isinstance(view, Picked):
             return self.picked(view)
         if isinstance(view, ItemPlace):
             return self.item_lists.item(view)
-        if view.rank:
+        if isinstance(view, ItemRow) or view.rank:
             return view
         text = self.text.named(view.dtype.register, f"load({view.pointer})")
         return Number(view.dtype, text, *bounds_of(view.dtype))
@@ -192,7 +193,7 @@ class Expressions(Picking):
         left_out = [n for n, part in enumerate(parts) if is_ellipsis(part)]
         for part in parts:
             if isinstance(part, ast.Slice):
-                found.append(self._slice(part))
+                found.append(self.slice(part))
             elif isinstance(part, ast.List):
                 found.append(self._listed(part))
             elif not is_ellipsis(part):
@@ -211,7 +212,7 @@ class Expressions(Picking):
             self.put_at(made, [str(n)], f"(int64){number.text}")
         return made
 
-    def _slice(self, node: ast.Slice) -> Slice:
+    def slice(self, node: ast.Slice) -> Slice:
         start, stop, step = (
             None if part is None else self.number(part)
             for part in (node.lower, node.upper, node.step)
@@ -249,10 +250,12 @@ class KeptOperand(ast.expr):
 
     _fields = ("part",)
 
-    def __init__(self, part: ast.expr):
+    def __init__(self, part: ast.expr, held: Held | None = None):
         super().__init__()
-        self.part = part
-        self.held: Held | None = None
+        self.part, self.held = part, held
+
+    def __deepcopy__(self, _: object) -> KeptOperand:
+        return self
 
 
 def in_pairs(node: ast.Compare) -> ast.BoolOp:

@@ -18,7 +18,9 @@ from opweave.compiler.lines.values import (
     MOST,
     Counted,
     Elements,
+    Generated,
     Held,
+    ItemRow,
     Items,
     Number,
     Several,
@@ -27,8 +29,13 @@ from opweave.compiler.lines.values import (
     Unchanging,
     Zipped,
 )
+from opweave.compiler.loops.comprehensions import (
+    decide_all,
+    decide_any,
+    extreme_of_each,
+    sum_of,
+)
 from opweave.compiler.loops.joining import JOINING, JOINING_METHODS
-from opweave.compiler.loops.listing import extreme_of, total
 from opweave.compiler.loops.making import MAKING, MAKING_METHODS, sort
 from opweave.compiler.loops.mathematics import MATHEMATICS
 from opweave.compiler.loops.nodes import ATTRIBUTES, extent
@@ -72,7 +79,7 @@ def _reversed(self: Statements, over: Held) -> Held:
 
 
 def _zip(self: Statements, *args: Held, strict: Held = literal(False)) -> Held:
-    items = tuple(a for a in args if isinstance(a, Strided | Counted | Items | Zipped))
+    items = tuple(a for a in args if isinstance(a, Strided | Counted | Items | ItemRow | Zipped))
     if len(items) != len(args) or not items:
         raise NoLoopError("zip of other than arrays, lists and ranges")
     are_arrays = all(isinstance(item, Strided) for item in items)
@@ -83,7 +90,7 @@ def _zip(self: Statements, *args: Held, strict: Held = literal(False)) -> Held:
 
 
 def _enumerate(self: Statements, items: Held, start: Held = literal(0)) -> Held:
-    if not isinstance(items, Strided | Counted | Items | Zipped):
+    if not isinstance(items, Strided | Counted | Items | ItemRow | Zipped):
         raise NoLoopError("enumerate of other than arrays, lists and ranges")
     if not isinstance(start, Number) or start.type is not int:
         raise NoLoopError("enumerate from what is no integer")
@@ -93,7 +100,7 @@ def _enumerate(self: Statements, items: Held, start: Held = literal(0)) -> Held:
 def _len(self: Statements, array: Held) -> Held:
     if isinstance(array, Several):
         return literal(len(array.items))
-    if isinstance(array, Items):
+    if isinstance(array, Items | ItemRow):
         return self.item_lists.count(array)
     if not isinstance(array, Strided | Elements) or not array.rank:
         raise NoLoopError("len of what is no array")
@@ -101,12 +108,13 @@ def _len(self: Statements, array: Held) -> Held:
 
 
 def _extreme(sign: str) -> Callable[..., Held]:
-    def choose(self: Statements, *args: Held) -> Held:
+    def choose(self: Statements, *args: Held, default: Held | None = None) -> Held:
         """Python's ``max`` and ``min``: the first one of equals, and of those with NaN."""
-        if len(args) == 1 and isinstance(args[0], Items):
-            return extreme_of(self, sign, args[0])
+        is_vector = len(args) == 1 and isinstance(args[0], Strided) and args[0].rank == 1
+        if is_vector or (len(args) == 1 and isinstance(args[0], Generated | Items | ItemRow)):
+            return extreme_of_each(self, sign, args[0], default)
         numbers = [a for a in args if isinstance(a, Number)]
-        if len(numbers) != len(args) or len(args) < 2:
+        if len(numbers) != len(args) or len(args) < 2 or default is not None:
             raise NoLoopError("max, min of arrays")
         found = numbers[0]
         for other in numbers[1:]:
@@ -263,7 +271,9 @@ _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.float, _float),
     (builtins.int, _int),
     (builtins.bool, _bool),
-    (builtins.sum, total),
+    (builtins.sum, sum_of),
+    (builtins.any, decide_any),
+    (builtins.all, decide_all),
     (np.flip, _flip),
     (np.where, _where),
     (np.dot, _dot),

@@ -12,10 +12,10 @@ import numpy as np
 
 from opweave.compiler.captures.kinds import BY_TYPE, is_constant
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.items import ReadList
 from opweave.compiler.lines.left import Result
 from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.lines.numbers import literal
+from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size, Unchanging
 from opweave.compiler.loops.joining import of_numpy
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.eithers import OF_NUMPYS
 from opweave.compiler.lines.lists import KeptName
-from opweave.compiler.lines.values import AgainError, Held, Number, Strided
+from opweave.compiler.lines.values import Held, Number, Strided
 from opweave.compiler.loops.numbered import NumberNames
 from opweave.opcodes.dtypes import DType
 

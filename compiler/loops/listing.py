@@ -9,21 +9,24 @@ from contextlib import contextmanager
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError, stored_in
-from opweave.compiler.lines.items import kinds_of_items
 from opweave.compiler.lines.numbers import literal
+from opweave.compiler.lines.read_lists import kinds_of_items
 from opweave.compiler.lines.values import (
     LONGEST,
+    Counted,
+    Generated,
     Held,
-    ItemPlace,
+    ItemRow,
     Items,
     Number,
     NumberType,
+    Several,
     Size,
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.expressions import Expressions
-from opweave.opcodes.dtypes import F64, I64
+from opweave.compiler.loops.expressions import Expressions, KeptOperand
+from opweave.opcodes.dtypes import BOOL, F64, I64
 
 # Calls that take lists and give numbers of them.
 TAKE = ("len", "enumerate", "zip", "min", "max", "reversed", "sum", "bool")
@@ -37,7 +40,7 @@ def read_lists(loop: ast.AST) -> frozenset[str]:
     """
     parts = [*ast.walk(loop)]
     found = {_name(n.value) for n in parts if isinstance(n, ast.Subscript)}
-    found |= {_name(n.iter) for n in parts if isinstance(n, ast.For)}
+    found |= {_name(n.iter) for n in parts if isinstance(n, ast.For | ast.comprehension)}
     found |= {_name(n.test) for n in parts if isinstance(n, ast.While | ast.If | ast.IfExp)}
     for n in parts:
         if isinstance(n, ast.Call):
@@ -62,6 +65,22 @@ def kinds_of_lists(values: Mapping[str, Any], names: Sequence[str]) -> dict[str,
     return {n: kinds_of_items(values[n]) for n in names if type(values.get(n)) is list}
 
 
+# Methods that add an item, and which of their arguments it is.
+ADDING = {"append": 0, "insert": 1}
+
+
+def first_added(loop: ast.AST, name: str) -> ast.expr | None:
+    """The expression of the first item that a loop adds to a list, where it is written out."""
+    for node in ast.walk(loop):
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and _name(called.value) == name:
+            place = ADDING.get(called.attr)
+            assert isinstance(node, ast.Call)
+            if place is not None and len(node.args) == place + 1:
+                return node.args[place]
+    return None
+
+
 def check_sources(loop: ast.For, lists: Sequence[str]) -> None:
     """Hold that no name of what a loop goes through gets another list.
 
@@ -84,27 +103,75 @@ def _pop(self: Expressions, held: Items, index: Held | None = None) -> Held:
     return self.item_lists.pop(held, index)
 
 
+def _insert(self: Expressions, held: Items, index: Held, value: Held) -> Held:
+    if not isinstance(index, Number):
+        raise NoLoopError("insert at what is no integer")
+    self.item_lists.insert(held, index, value)
+    return Unchanging(None)
+
+
 def _clear(self: Expressions, held: Items) -> Held:
     self.item_lists.clear(held)
     return Unchanging(None)
 
 
-def extreme_of(self: Expressions, sign: str, held: Items) -> Number:
+def part_of(self: Expressions, held: Items | ItemRow, node: ast.Slice) -> ItemRow:
+    """A slice of a list that does not change: its items where they lie.
+
+    Raises:
+        NoLoopError: it changes, or it is a list of lists.
+    """
+    part, lists = self.slice(node), self.item_lists
+    owner, count = lists.check_read(held), self.text.named("int64", lists.count_of(held), "n")
+    if part.step != 1 or (isinstance(held, Items) and owner.rows is not None):
+        raise NoLoopError("a slice of a list of lists, or with a step")
+    ends = []
+    for bound, other in ((part.start, "0"), (part.stop, count)):
+        if bound is not None and (not bound.is_integer or bound.maybe):
+            raise NoLoopError("a slice of a list by what is no integer")
+        text = other if bound is None else f"slice_bound({bound.text}, {count}, 0, {count})"
+        ends.append(self.text.named("int64", text))
+    owner.has_parts = True
+    lists.check_parts(owner)
+    size = self.text.named("int64", f"at_least_0({ends[1]} - {ends[0]})", "n")
+    first = f"{held.start} + {ends[0]}" if isinstance(held, ItemRow) else ends[0]
+    return ItemRow(owner.c_name, self.text.named("int64", first), size, is_part=True)
+
+
+def of_lists(self: Expressions, op: type[ast.operator], a: Held, b: Held) -> Held:
+    """``[x] * n``, and lists that are written out, one behind the other."""
+    several, other = (a, b) if isinstance(a, Several) else (b, a)
+    assert isinstance(several, Several)
+    if op is ast.Add and isinstance(other, Several) and other.is_list == several.is_list:
+        return Several((*several.items, *other.items), is_list=True)
+    is_count = isinstance(other, Number) and other.is_integer and not other.maybe
+    if op is not ast.Mult or not is_count or len(several.items) != 1:
+        return self.binary(op, a, b)
+    assert isinstance(other, Number)
+    item, zero = self.pinned(several.items[0]), ast.Constant(0, lineno=0, col_offset=0)
+    over = KeptOperand(zero, Counted(literal(0), other, 1))
+    target = ast.Name("_", ast.Store())
+    made = ast.ListComp(KeptOperand(zero, item), [ast.comprehension(target, over, [], 0)])
+    return Generated(ast.copy_location(made, zero))
+
+
+def extreme_of(self: Expressions, sign: str, held: Items | ItemRow) -> Number:
     """Python's ``max`` or ``min`` of the items of a list: the first one of equals."""
-    owner = self.item_lists.check_read(held)
-    self.numbers.fault(f"{held.name}.count == 0", "LOOP_NO_ITEM", f"{int(sign == '>')}")
-    self.text.add(f"LOOP_TICK({held.name}.count);")
-    first = _one(self, ItemPlace(owner.c_name, "0"))
+    self.item_lists.check_read(held)
+    count = self.item_lists.count_of(held)
+    self.numbers.fault(f"{count} == 0", "LOOP_NO_ITEM", f"{int(sign == '>')}")
+    self.text.add(f"LOOP_TICK({count});")
+    first = _one(self, held, "0")
     best = self.text.variable(first.c_type, self.text.fresh("best"))
     self.text.add(f"{best} = {first.text};")
     with _each(self, held, "1") as place:
-        x = _one(self, place)
+        x = _one(self, held, place)
         self.text.add(f"if ({x.text} {sign} {best}) {best} = {x.text};")
     size = Size.of(self.text.named("int64", best)) if first.type is int else None
     return Number(first.type, size.text if size else best, size, first.low, first.high)
 
 
-def is_in(self: Expressions, value: Held, held: Items) -> Number:
+def is_in(self: Expressions, value: Held, held: Items | ItemRow) -> Number:
     """``x in items``, of integers."""
     self.item_lists.check_read(held)
     kinds = (int, bool, I64)
@@ -114,7 +181,7 @@ def is_in(self: Expressions, value: Held, held: Items) -> Number:
     found = self.text.variable("bool", self.text.fresh("found"))
     self.text.add(f"{found} = false;")
     with _each(self, held, "0", f" && !{found}") as place:
-        x = _one(self, place)
+        x = _one(self, held, place)
         if x.type not in kinds:
             raise NoLoopError("in, of a list of other than integers")
         self.text.add(f"LOOP_TICK(1); {found} = (int64){x.text} == {wanted};")
@@ -122,16 +189,16 @@ def is_in(self: Expressions, value: Held, held: Items) -> Number:
 
 
 @contextmanager
-def _each(self: Expressions, held: Items, start: str, also: str = "") -> Iterator[ItemPlace]:
-    """A loop of C through a list."""
+def _each(self: Expressions, held: Items | ItemRow, start: str, also: str = "") -> Iterator[str]:
+    """A loop of C through a list: the place of each item."""
     k = self.text.fresh("k")
-    head = f"for (int64 {k} = {start}; {k} < {held.name}.count{also}; ++{k})"
+    head = f"for (int64 {k} = {start}; {k} < {self.item_lists.count_of(held)}{also}; ++{k})"
     with self.text.block(head):
-        yield ItemPlace(held.name, k)
+        yield k
 
 
-def _one(self: Expressions, place: ItemPlace) -> Number:
-    item = self.item_lists.item(place)
+def _one(self: Expressions, held: Items | ItemRow, place: str) -> Number:
+    item = self.item_lists.at(held, place)
     if not isinstance(item, Number) or item.maybe:
         raise NoLoopError("a function of a list of other than numbers of one type")
     return item
@@ -141,12 +208,12 @@ def total(self: Expressions, held: Held, start: Held = literal(0)) -> Number:
     """Python's ``sum``: one item after the other, as they stand; of none it is an integer."""
     if getattr(start, "known", None) != 0 or getattr(start, "type", None) is not int:
         raise NoLoopError("sum from another number than 0")
-    if isinstance(held, Items):
+    if isinstance(held, Items | ItemRow):
         self.item_lists.check_read(held)
-        count = self.text.named("int64", f"{held.name}.count", "n")
+        count = self.text.named("int64", self.item_lists.count_of(held), "n")
 
         def take(k: str) -> Held:
-            return self.item_lists.item(ItemPlace(held.name, k))
+            return self.item_lists.at(held, k)
     elif isinstance(held, Strided) and held.rank == 1:
         count = self.text.named("int64", held.sizes[0].text, "n")
 
@@ -158,38 +225,51 @@ def total(self: Expressions, held: Held, start: Held = literal(0)) -> Number:
     return _summed(self, count, take)
 
 
+# What Python's ``sum`` makes of a number beside 0; of floats it corrects itself from 3.12 on.
+SUMS: dict[Any, NumberType] = {int: int, bool: int, I64: I64, BOOL: I64, F64: F64}
+if sys.version_info < (3, 12):
+    SUMS[float] = float
+
+
 def _summed(self: Expressions, count: str, take: Callable[[str], Held]) -> Number:
     k, acc = self.text.fresh("k"), self.text.fresh("sum")
-    mark = len(self.text.lines)
+    self.text.add(f"{acc} = 0;")
     self.text.add(f"LOOP_TICK({count});")
     with self.text.block(f"for (int64 {k} = 0; {k} < {count}; ++{k})"):
         item = take(k)
-        kinds = (int, I64, F64) if sys.version_info >= (3, 12) else (int, float, I64, F64)
-        if not isinstance(item, Number) or item.maybe or item.type not in kinds:
-            raise NoLoopError("sum of numbers of other types")  # of floats it corrects itself
-        kind = item.type
-        self.text.add(_added(self, kind, acc, item.text))
-    c_type = "double" if kind in (float, F64) else "int64"
-    self.text.lines.insert(mark, f"    {c_type} {acc} = 0;")
-    if kind is int:
-        return Number(int, self.text.named("int64", acc), Size.of(acc))
-    said = self.text.named("bool", f"{count} > 0")
-    none = self.text.named("bool", f"{count} == 0") if c_type == "double" else ""
-    dtype = F64 if c_type == "double" else I64
-    return Number(dtype, acc, maybe=said if kind is dtype else "false", whole=none)
+        if not isinstance(item, Number) or item.maybe or item.type not in SUMS:
+            raise NoLoopError("sum of numbers of other types")
+        add_to(self, acc, item)
+    return summed(self, SUMS[item.type], acc, count)
 
 
-def _added(self: Expressions, kind: NumberType, acc: str, x: str) -> str:
+def add_to(self: Expressions, acc: str, item: Number) -> None:
+    """Add an item to a sum."""
+    kind, x = SUMS[item.type], item.text
     if kind is int:
         fault = f"LOOP_FAULT(LOOP_OVERFLOW, {self.text.line}, 0, 0, 0);"
-        return f"if (__builtin_add_overflow({acc}, {x}, &{acc})) {fault}"
-    if kind is I64:
-        return f"{acc} = (int64)((uint64){acc} + (uint64){x});"
-    return f"{acc} += {x};"
+        self.text.add(f"if (__builtin_add_overflow({acc}, (int64){x}, &{acc})) {fault}")
+    elif kind is I64:
+        self.text.add(f"{acc} = (int64)((uint64){acc} + (uint64){x});")
+    else:
+        self.text.add(f"{acc} += {x};")
 
 
-LIST_METHODS: Mapping[str, Callable[..., Held]] = {
+def summed(self: Expressions, kind: NumberType, acc: str, count: str) -> Number:
+    """A sum of so many items, of which it is known now of what type they are."""
+    c_type = "double" if kind in (float, F64) else "int64"
+    name = self.text.named(c_type, self.text.variable(c_type, acc))
+    if kind is int:
+        return Number(int, name, Size.of(name))
+    dtype = F64 if c_type == "double" else I64
+    said = self.text.named("bool", f"{count} > 0")
+    none = self.text.named("bool", f"{count} == 0") if dtype is F64 else ""
+    return Number(dtype, name, maybe=said if kind is dtype else "false", whole=none)
+
+
+LIST_METHODS: dict[str, Callable[..., Held]] = {
     "append": _append,
+    "insert": _insert,
     "pop": _pop,
     "clear": _clear,
 }

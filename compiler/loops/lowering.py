@@ -14,9 +14,9 @@ import numpy as np
 from opweave.compiler.captures.kinds import is_made_anew
 from opweave.compiler.captures.source import NoLoopError, stored_in
 from opweave.compiler.kernels.render import rendered
+from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.eithers import group_of
-from opweave.compiler.lines.items import ReadList
 from opweave.compiler.lines.left import (
     Result,
     place_of_steps,
@@ -24,8 +24,8 @@ from opweave.compiler.lines.left import (
     places_of_items,
     places_of_kept,
 )
+from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.lines.values import (
-    AgainError,
     Held,
     Items,
     Mixed,
@@ -101,6 +101,7 @@ class Lowering(Entering):
         self._take_turns()
         self.is_entered = True
         self.keep(self.kept_names)
+        self.item_lists.added = lambda owner: self.first_item(node, owner)
         self.statements([node])
         results = self._results([name for name in wanted if name in self.changed])
         linked = self.linked(node, {result.name for result in results}, self.writes)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.eithers import (
@@ -19,11 +20,12 @@ from opweave.compiler.lines.eithers import (
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.picking import Picked
 from opweave.compiler.lines.values import (
-    AgainError,
     Array,
     Elements,
+    Generated,
     Held,
     ItemPlace,
+    ItemRow,
     Items,
     Number,
     Several,
@@ -36,6 +38,7 @@ from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import F64, I64
 
 Env = dict[str, Held]
+Place = Strided | Picked | ItemPlace | ItemRow
 
 
 class LoopNames(Keeping):
@@ -78,11 +81,21 @@ class LoopNames(Keeping):
             return self.number_in(name, held)
         if isinstance(held, Elements):
             return self._array_in(name, held)
+        if isinstance(held, ItemRow):
+            start, count = (self.variable(name, f"{held.owner}_{w}", "int64") for w in ("at", "n"))
+            self._write({start: held.start, count: held.count})
+            return replace(held, start=start, count=count)
         if isinstance(held, Unchanging) and not self.is_known("perhaps", name):
             return held
         if isinstance(held, Several) and held.is_list and not self.is_known("perhaps", name):
             return self.item_lists.new(name, self.prefix, held.items)
+        if isinstance(held, Generated) and isinstance(held.node, ast.ListComp):
+            return self.listed(name, held)
         raise NoLoopError("a name for a tuple, or another one for a list")
+
+    def listed(self, name: str, held: Generated) -> Items:
+        """A list that a comprehension makes, for a name."""
+        raise NotImplementedError
 
     def view_of(self, name: str, view: Strided) -> Strided:
         """A name for a part of an array: its place, extents and strides are variables."""
@@ -188,6 +201,9 @@ class LoopNames(Keeping):
             pointer = self._pinned_text(f"{held.dtype.storage}* const", held.pointer)
             strides = tuple(self._pinned_text("const int64", s) for s in held.strides)
             return replace(held, pointer=pointer, sizes=sizes, strides=strides)
+        if isinstance(held, ItemRow):
+            start, count = (self._pinned_text("const int64", t) for t in (held.start, held.count))
+            return replace(held, start=start, count=count)
         return self.apart(held) if isinstance(held, Elements) else held
 
     def pinned_size(self, size: Size) -> Size:
@@ -205,17 +221,21 @@ class LoopNames(Keeping):
         self.text.add(f"{c_type} {name} = {text};")
         return name
 
-    def target(self, node: ast.Subscript, is_read: bool = False) -> Strided | Picked | ItemPlace:
+    def target(self, node: ast.Subscript, is_read: bool = False) -> Place:
         """The part of an array that is assigned to, or the item of a list."""
         array = self.kept_beside(self.value(node.value), node.slice)
-        if isinstance(array, Items):
+        if isinstance(array, ItemRow) and array.is_part and not is_read:
+            raise NoLoopError("an assignment to an item of a slice of a list")
+        if isinstance(array, Items | ItemRow):
             return self.item_lists.place(array, self.number(node.slice), not is_read)
         if not isinstance(array, Strided):
             raise NoLoopError("an assignment to an item of what is no array")
         return self.part(array, self.items(node.slice, array.rank))
 
-    def put(self, target: Strided | Picked | ItemPlace, held: Held) -> None:
+    def put(self, target: Place, held: Held) -> None:
         """Assign to the elements of a part of an array, or to an item of a list."""
+        if isinstance(target, ItemRow):
+            raise NoLoopError("an assignment to a list in a list")
         if isinstance(target, ItemPlace):
             self.item_lists.put(target, held)
             return

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.chosen import chosen_of, give, variables_for
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
-    AgainError,
     Elements,
+    Generated,
     Held,
+    ItemRow,
     Items,
     Mixed,
     Number,
@@ -32,7 +34,7 @@ from opweave.compiler.loops.expressions import (
     is_ellipsis,
     parts_of,
 )
-from opweave.compiler.loops.listing import is_in
+from opweave.compiler.loops.listing import is_in, of_lists, part_of
 from opweave.opcodes.dtypes import BOOL, F64
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
@@ -61,6 +63,8 @@ def _name(self: Expressions, node: ast.Name) -> Held:
 
 def _binary(self: Expressions, node: ast.BinOp) -> Held:
     left, right = self.in_order([node.left, node.right])
+    if any(isinstance(held, Several) and held.is_list for held in (left, right)):
+        return of_lists(self, type(node.op), left, right)
     return self.binary(type(node.op), left, right)
 
 
@@ -83,12 +87,12 @@ def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
 def _compare(self: Expressions, node: ast.Compare) -> Held:
     if len(node.ops) == 1:
         left, right = self.in_order([node.left, node.comparators[0]])
-        if isinstance(right, Items) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        if isinstance(right, Items | ItemRow) and isinstance(node.ops[0], ast.In | ast.NotIn):
             found = is_in(self, left, right)
             is_asked = isinstance(node.ops[0], ast.In)
             return found if is_asked else replace(found, text=f"!{found.text}")
         return self.compare(type(node.ops[0]), left, right)
-    return _bool(self, in_pairs(node))
+    return _truths(self, in_pairs(node))
 
 
 def _kept(self: Expressions, node: KeptOperand) -> Held:
@@ -98,7 +102,19 @@ def _kept(self: Expressions, node: KeptOperand) -> Held:
 
 
 def _bool(self: Expressions, node: ast.BoolOp) -> Held:
-    """``a and b`` as a value: of truths that are all Python's, or all NumPy's."""
+    """``a and b`` as a value."""
+    types = {getattr(taken_back(self, part), "type", None) for part in node.values}
+    if types <= {bool, BOOL} and len(types) == 1:
+        return _truths(self, node)
+    first = KeptOperand(node.values[0])
+    self.value(first)
+    rest = node.values[1] if len(node.values) == 2 else ast.BoolOp(node.op, node.values[1:])
+    ways = (first, rest) if isinstance(node.op, ast.Or) else (rest, first)
+    return _choice(self, ast.IfExp(first, *ways))
+
+
+def _truths(self: Expressions, node: ast.BoolOp) -> Held:
+    """The same of truths that are all Python's, or all NumPy's."""
     kinds, maybe = set[NumberType](), list[str]()
 
     def truth(part: ast.expr) -> Number:
@@ -123,7 +139,7 @@ def _choice(self: Expressions, node: ast.IfExp) -> Held:
     if test.known is not None:
         return self.value(node.body if test.known else node.orelse)
     parts = node.body, node.orelse
-    first, second = (_taken_back(self, part) for part in parts)
+    first, second = (taken_back(self, part) for part in parts)
     both, before, ends = variables_for(self.text, first, second), self.env, []
     for head, part in zip((f"if ({test.text})", "else"), parts, strict=True):
         self.env = dict(before)
@@ -134,7 +150,7 @@ def _choice(self: Expressions, node: ast.IfExp) -> Held:
     return chosen_of(self.text, both, first)
 
 
-def _taken_back(self: Expressions, part: ast.expr) -> Held:
+def taken_back(self: Expressions, part: ast.expr) -> Held:
     """What an expression is; its lines are not written."""
     lines, before = len(self.text.lines), dict(self.env)
     with self.text.block(""):
@@ -153,7 +169,9 @@ def _subscript(self: Expressions, node: ast.Subscript) -> Held:
         if not -count <= place.known < count:
             raise NoLoopError("an item that a tuple has not")
         return array.items[place.known]
-    if isinstance(array, Items):
+    if isinstance(array, Items | ItemRow) and isinstance(node.slice, ast.Slice):
+        return part_of(self, array, node.slice)
+    if isinstance(array, Items | ItemRow):
         return self.loaded(self.item_lists.place(array, self.number(node.slice)))
     if isinstance(array, Elements) and array.rank:
         array = self.apart(array)
@@ -211,6 +229,10 @@ def _attribute(self: Expressions, node: ast.Attribute) -> Held:
 
 def _tuple(self: Expressions, node: ast.Tuple | ast.List) -> Held:
     return Several(tuple(self.in_order(node.elts)), isinstance(node, ast.List))
+
+
+def _generated(self: Expressions, node: ast.GeneratorExp | ast.ListComp) -> Held:
+    return Generated(node)
 
 
 def _call(self: Expressions, node: ast.Call) -> Held:
@@ -273,4 +295,6 @@ EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
     ast.Tuple: _tuple,
     ast.List: _tuple,
     ast.Call: _call,
+    ast.GeneratorExp: _generated,
+    ast.ListComp: _generated,
 }

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.eithers import GROUPS, group_of, kinds_of, said_of, whole_of
-from opweave.compiler.lines.values import AgainError, Number, NumberType, Size
+from opweave.compiler.lines.values import Number, NumberType, Size
 from opweave.compiler.loops.expressions import Expressions
 from opweave.opcodes.dtypes import ALL
 

@@ -10,16 +10,15 @@ from typing import Any
 
 from opweave.compiler.captures.exits import VALUE
 from opweave.compiler.captures.source import NoLoopError, stored_in
+from opweave.compiler.lines.again import AgainError, UnknownError
 from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.eithers import group_of, kinds_of
 from opweave.compiler.lines.values import (
-    AgainError,
     Held,
     Mixed,
     Number,
     Size,
     Strided,
-    UnknownError,
     same_kind,
 )
 from opweave.compiler.loops.names import LoopNames

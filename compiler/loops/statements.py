@@ -8,14 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
+from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     LONGEST,
-    AgainError,
     Counted,
     Elements,
     Held,
     ItemPlace,
+    ItemRow,
     Items,
     Mixed,
     Number,
@@ -122,7 +123,7 @@ def _for(self: Statements, node: ast.For) -> None:
     self.is_entered = is_outermost
     if isinstance(over, Counted):
         _for_range(self, node, over)
-    elif isinstance(over, Strided | Items | Zipped):
+    elif isinstance(over, Strided | Items | ItemRow | Zipped):
         _for_rows(self, node, over)
     elif isinstance(over, Several) and over.items:
         _for_range(self, node, Counted(literal(0), literal(len(over.items)), 1), over.items)
@@ -158,12 +159,12 @@ def _for_range(self: Statements, node: ast.For, over: Counted, items: Sequence[H
 
 
 def _counter(node: ast.For) -> str:
-    return f"{node.target.id}_" if isinstance(node.target, ast.Name) else "it_"
+    return f"{node.target.id.split()[-1]}_" if isinstance(node.target, ast.Name) else "it_"
 
 
-def _for_rows(self: Statements, node: ast.For, over: Strided | Items | Zipped) -> None:
+def _for_rows(self: Statements, node: ast.For, over: Strided | Items | ItemRow | Zipped) -> None:
     """A loop over the rows of an array, the items of a list, or over those of several at once."""
-    check_sources(node, _lists(over))
+    check_sources(node, _lists(self, over))
     counter = self.text.fresh("row_")
     found = _kept(self, over)
     sizes = list(dict.fromkeys(lengths(found)))
@@ -172,7 +173,7 @@ def _for_rows(self: Statements, node: ast.For, over: Strided | Items | Zipped) -
         text = f"{shortest[0].text} < {other.text} ? {shortest[0].text} : {other.text}"
         shortest = [Size.of(self.text.named("int64", text, "n"))]
     self.facts.learn(counter, Size.of(0), sizes[0].plus(-1) if len(sizes) == 1 else None)
-    ends = [*(size.text for size in shortest), *(f"{n}.count" for n in _lists(found))]
+    ends = [*(size.text for size in shortest), *_lists(self, found)]
     if self.is_entered:
         head = " && ".join(f"0 < {end}" for end in ends)
         self.text.add(f"if (!({head})) return LOOP_NO_ROUND;")
@@ -186,11 +187,11 @@ def _for_rows(self: Statements, node: ast.For, over: Strided | Items | Zipped) -
     self.loop(InnerLoop(node, f"for (int64 {counter} = 0; {test}; ++{counter})", begin))
 
 
-def _lists(over: Held) -> list[str]:
-    """Lists that a loop goes through: Python asks in every round how long they are."""
+def _lists(self: Statements, over: Held) -> list[str]:
+    """How long lists are that a loop goes through: Python asks that in every round."""
     if isinstance(over, Zipped):
-        return [name for item in over.items for name in _lists(item)]
-    return [over.name] if isinstance(over, Items) else []
+        return [text for item in over.items for text in _lists(self, item)]
+    return [self.item_lists.count_of(over)] if isinstance(over, Items | ItemRow) else []
 
 
 def _kept(self: Statements, over: Held) -> Any:
@@ -206,9 +207,9 @@ def _kept(self: Statements, over: Held) -> Any:
         count = self.indexing.size_of(stop).plus(self.indexing.size_of(start), -1)
         size = Size.of(self.text.named("int64", f"at_least_0({count.text})", "n"))
         return Counted(start, replace(stop, text=size.text, size=size), 1)
-    if isinstance(over, Items):
+    if isinstance(over, Items | ItemRow):
         self.item_lists.check_read(over)
-        return over
+        return over if isinstance(over, Items) else self.pinned(over)
     if isinstance(over, Strided) and (over.base in self.text.declared or not over.rank):
         raise NoLoopError("a loop over the rows of what a name holds that may change")
     return self.pinned(over)
@@ -231,8 +232,8 @@ def _turn(self: Statements, over: Held, counter: Number) -> Held:
         return self.binary(ast.Add, over.start, counter)
     if isinstance(over, Number):
         return self.binary(ast.Add, over, counter)
-    if isinstance(over, Items):
-        return self.item_lists.item(ItemPlace(over.name, counter.text))
+    if isinstance(over, Items | ItemRow):
+        return self.item_lists.at(over, counter.text)
     assert isinstance(over, Strided)
     return self.loaded(self.indexing.index(over, [counter]))
 

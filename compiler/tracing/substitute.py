@@ -94,7 +94,7 @@ class Substituted(Scopes):
         if kind is list:
             value[:] = map(self.adopted, value)
         elif kind in MAPPINGS:
-            value.update([(k, self.adopted(v)) for k, v in value.items()])
+            self._adopt_items(value)
         elif "__opweave_of__" in vars(kind):
             pass  # it has another place, too
         elif is_object(value) or is_namespace(kind):
@@ -102,6 +102,13 @@ class Substituted(Scopes):
             if is_object(value):
                 OWN_CLASS.__set__(value, self._dressed(kind))  # also of the frozen
         return value
+
+    def _adopt_items(self, value: dict[Any, Any]) -> None:
+        """The same of a dict; functions that are keys are found by their copies."""
+        items = [(k, self.adopted(v)) for k, v in value.items()]
+        if any(type(k) is Function for k in value):
+            value.clear()
+        value.update([(self.adopted(k) if type(k) is Function else k, v) for k, v in items])
 
     def _instead(self, value: Any, made: Any) -> Any:
         """Put another object in the place of a copy that cannot be changed."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.anew import function_key
 from opweave.compiler.captures.structure import Identity
 from opweave.compiler.ir.plain_arrays import LIBRARIES, is_array, is_cupy, is_plain
 from opweave.compiler.traced.foreign import remedy
@@ -124,7 +125,12 @@ def argument_key(value: Any, static: bool, aligned: bool) -> Any:
 
 
 def argument_kind(value: Any, static: bool) -> Any:
-    """What calls of other extents have in common: dtype and dimensions, or a static value."""
+    """What calls of other extents have in common: dtype and dimensions, or a static value.
+
+    Functions that are made anew and do the same are alike.
+    """
     if isinstance(value, np.ndarray) or is_cupy(value):
         return type(value), value.dtype, value.dtype.char, value.ndim
+    if type(value) is FunctionType and (key := function_key(value)) is not None:
+        return key
     return type(value) if is_scalar(value) and not static else static_key(value)

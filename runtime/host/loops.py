@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.lines.items import ReadList
 from opweave.compiler.lines.left import (
     ITEMS_WORDS,
     Result,
@@ -19,6 +18,7 @@ from opweave.compiler.lines.left import (
     places_of_kept,
 )
 from opweave.compiler.lines.lists import Appended, KeptName
+from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.loops.given import (
     LARGEST_GIVEN,
     LoweredLoop,
@@ -31,7 +31,14 @@ from opweave.runtime.binaries.build import builder
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.host.blas import product_library
 from opweave.runtime.host.launcher import load_library, runtime_library
-from opweave.runtime.host.lists import packed, unpacked
+from opweave.runtime.host.lists import (
+    NotServedError,
+    flattened,
+    packed,
+    put_into,
+    put_into_rows,
+    unpacked,
+)
 from opweave.runtime.host.loop_errors import DONE, NO_ROUND, NOT_SERVED, error_of, number_of
 from opweave.runtime.process.locks import Once
 
@@ -39,10 +46,6 @@ from opweave.runtime.process.locks import Once
 PYTHONS: Mapping[Any, type] = {F64: float, I64: int, BOOL: bool}
 # What a name holds that is not bound.
 UNBOUND = object()
-
-
-class NotServedError(Exception):
-    """A call that the loop was not made for."""
 
 
 class HostLoop:
@@ -124,11 +127,16 @@ class HostLoop:
         """Make words of the lists that C reads."""
         for owner, _ in self._items:
             if owner.is_read:
+                items = values[owner.name]
+                if owner.rows is not None:
+                    items, values[f"{owner.name} starts"] = flattened(items, values)
                 try:
-                    words = packed(values[owner.name], owner)
+                    words = packed(items, owner)
                 except OverflowError:
                     raise NotServedError from None
                 values[f"{owner.name} items"] = words
+                if owner.is_changed:
+                    values[f"{owner.name} before"] = words.copy()
                 self.items += len(words)
 
     def _leave_items(
@@ -140,21 +148,18 @@ class HostLoop:
             if at:
                 words = np.empty((count, owner.words), np.int64)
                 ctypes.memmove(words.ctypes.data, at, words.nbytes)
-            items = unpacked(words[:count], owner) if count else []
             if owner.is_new:
-                values[owner.name] = items
-            elif owner.is_read:
-                kept = values[owner.name]
-                kept[:] = [*map(_as_before, kept, items), *items[len(kept) :]]
+                values[owner.name] = []
+            kept = values[owner.name]
+            if not owner.is_read:
+                kept += unpacked(words[:count], owner) if count else []
+            elif owner.rows is not None:
+                starts, before = (values[f"{owner.name} {n}"] for n in ("starts", "before"))
+                put_into_rows(kept, starts, words, before, owner)
             else:
-                values[owner.name] += items
+                put_into(kept, words[:count], values[f"{owner.name} before"], owner)
         if at:
             _free()(at)
-
-
-def _as_before(old: Any, new: Any) -> Any:
-    """The object that lay at a place, where C has left the same there; else the new one."""
-    return old if type(old) is type(new) and (repr(old) == repr(new)) else new
 
 
 @Once

@@ -153,6 +153,11 @@ template <int WORDS> struct LoopItems {
         }
         return ++count;
     }
+    bool insert(int64 item) {  // room for one more, before another one
+        if (!more()) return false;
+        for (int64 k = count * WORDS - 1; k >= (item + 1) * WORDS; --k) at[k] = at[k - WORDS];
+        return true;
+    }
     void drop(int64 item) {
         is_changed = true, --count;
         for (int64 k = item * WORDS; k < count * WORDS; ++k) at[k] = at[k + WORDS];

@@ -19,6 +19,12 @@ def ran(capsys, *arguments):
     return status, out, err
 
 
+@pytest.fixture(autouse=True)
+def _small_cache(monkeypatch, tmp_path_factory):
+    """The doctor counts what the cache has: that of all tests has tens of thousands of kernels."""
+    monkeypatch.setenv("OPWEAVE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "doctors-cache"))
+
+
 @pytest.fixture
 def works(monkeypatch):
     """Probes that do not run: a dictionary of what each one finds."""

@@ -102,3 +102,42 @@ def test_a_class_that_changes_between_calls_is_seen():
     np.testing.assert_array_equal(fused(s, Y), X - Y)
     Scaled.x = property(lambda self: X * 3, lambda self, value: None)
     np.testing.assert_array_equal(fused(s, Y), X * 3 - Y)
+
+
+def _plus(x):
+    return x + 1
+
+
+def _times(x):
+    return x * 2
+
+
+WEIGHTS = {_plus: 3.0, _times: 4.0, "other": 5.0}
+
+
+def _got(f, x, weights):
+    return f(x) * weights.get(f, 1.0)
+
+
+def _is_there(f, x, weights):
+    return x * (2 if f in weights else 1)
+
+
+def _all_of(f, x, weights):
+    return sum(w * (k(x) if callable(k) else x) for k, w in weights.items())
+
+
+def _left(f, x, weights):
+    weights[f] = x.sum()
+    return x * 2
+
+
+@pytest.mark.parametrize("function", [_got, _is_there, _all_of, _left], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("given", [_plus, _times, np.sin], ids=["plus", "times", "sin"])
+def test_functions_are_keys_of_dicts(function, given):
+    fused, x = ow.fuse(function), np.arange(4.0)
+    for weights in (WEIGHTS, {}, {_plus: 2.0}):
+        found, expected = dict(weights), dict(weights)
+        np.testing.assert_allclose(fused(given, x, found), function(given, x, expected))
+        assert [*map(id, found)] == [*map(id, expected)]
+        assert found == expected
