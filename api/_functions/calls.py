@@ -20,7 +20,7 @@ from opweave._functions.layout import Call
 from opweave._functions.ready import Plain, Ready
 from opweave._functions.warm import counted
 from opweave._interchange.quick import GivingBack, Other, by_c, giving_back, viewed
-from opweave.compiler.captures.alike import ITEMS, OtherError, looking
+from opweave.compiler.captures.alike import ITEMS, OtherError, draws, looking
 from opweave.compiler.captures.anew import MadeAnew
 from opweave.compiler.captures.structure import Structure
 from opweave.runtime.calls.arguments import argument_key
@@ -244,7 +244,8 @@ class Structured:
         kept = self._signature.latest
         if kept is not None and kept.layout.same is None and kept.is_steady:
             trees = kept.layout.trees[: self._signature.count]
-            if any(trees) or FunctionType in map(type, args):
+            kinds = {*map(type, args)}
+            if any(trees) or FunctionType in kinds or any(map(draws, kinds)):
                 self._add(kept, trees, plain, self._signature.in_order(args, kwargs))
 
     def leave_many(self, plain: Plain, args: Args, kwargs: Kwargs) -> None:

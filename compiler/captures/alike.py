@@ -179,7 +179,14 @@ def _key_of(value: Any) -> Any:
         return _kinds_of(value), len(value).bit_length()
     if kind is FunctionType and (made_anew := function_key(value)) is not None:
         return made_anew
+    if draws(kind):
+        return kind
     raise OtherError
+
+
+def draws(kind: type) -> bool:
+    """Whether it is a type of generators of NumPy's, which is not imported for that."""
+    return kind.__module__.startswith("numpy.random.")
 
 
 def _nothing(value: Any, key: list[Any], seen: set[int]) -> None:

@@ -263,6 +263,22 @@ def test_a_global_name_of_a_function_made_anew_is_read_at_each_call(monkeypatch)
         np.testing.assert_allclose(fused(f, 1.5, 30), root(f, 1.5, 30))
 
 
+def drawn(generator, x):
+    return x + generator.normal(size=x.shape)
+
+
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState])
+def test_a_generator_is_found_again_and_draws_on(kind, monkeypatch):
+    fused, one, other = ow.fuse(drawn), kind(3), kind(3)
+    asked = []
+    find = Structured.find
+    monkeypatch.setattr(Structured, "find", lambda *a: asked.append(find(*a)) or asked[-1])
+    for _ in range(6):
+        np.testing.assert_array_equal(fused(one, X), drawn(other, X))
+    assert asked[-1] is not None
+    np.testing.assert_array_equal(fused(one, X.astype(np.float32)), drawn(other, X.astype("f4")))
+
+
 def smoothed(x, alpha):
     y = [0.0]
     for v in x:
