@@ -28,17 +28,17 @@ class RolledCalls:
 
     def __init__(self, loops: Loops, kinds: Any, lines: bool):
         self._loops, self._kinds, self._lines = loops, kinds, lines
-        self._found: Rolled | None = None
-        self._epoch = -1
+        self._found: tuple[int, Rolled | None] = -1, None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         (loops := self._loops).look()
-        if self._epoch == loops.epoch and self._found is not None:
-            return self._found(*args, **kwargs)
+        epoch, found = self._found
+        if epoch == (now := loops.epoch) and found is not None:
+            return found(*args, **kwargs)
         try:
             return loops.run(self._kinds, args, kwargs, self._lines)
         finally:
-            self._found, self._epoch = loops.known.get(self._kinds), loops.epoch
+            self._found = now, loops.known.get(self._kinds)
 
 
 class Loops:

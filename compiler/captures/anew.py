@@ -40,8 +40,12 @@ def function_key(value: Any, depth: int = 0) -> Any:
 
 def _identified(value: Any, depth: int) -> Any:
     kind = type(value)
-    if kind in CONSTANTS or (kind is tuple and is_constant(value)):
-        return kind, repr(value)
+    if kind in (float, complex):
+        return kind, repr(value)  # 0.0 is not -0.0
+    if kind in CONSTANTS:
+        return kind, value
+    if kind is tuple and is_constant(value):
+        return kind, *(_identified(item, depth) for item in value)
     inner = function_key(value, depth + 1)
     return Identity(value) if inner is None else inner
 

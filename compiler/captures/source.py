@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dis import opmap
 from functools import cache, lru_cache
 from types import CodeType, FunctionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from opweave.opcodes.errors import OpweaveError
 
@@ -117,13 +117,17 @@ def _with_inner(code: CodeType, own: CodeType) -> CodeType:
 
     Of a function alone Python may compile other code than of its module, which imports names.
     """
-    names = [(c.co_name, c.co_firstlineno) for c in _directly_in(code)]
     inner = list(_directly_in(own))
-    if names != [(c.co_name, c.co_firstlineno) for c in inner]:
+    if [*map(_place_of, _directly_in(code))] != [*map(_place_of, inner)]:
         return code
     left = iter(inner)
     constants = (next(left) if isinstance(c, CodeType) else c for c in code.co_consts)
     return code.replace(co_consts=tuple(constants))
+
+
+def _place_of(code: CodeType) -> tuple[Any, ...]:
+    """Where a code stands, and the order of its cells, which are given by their places."""
+    return code.co_name, code.co_firstlineno, code.co_freevars
 
 
 def _directly_in(code: CodeType) -> Iterator[CodeType]:

@@ -169,6 +169,8 @@ class ItemLists:
     def _is_narrow(self, owner: ReadList) -> bool:
         """Whether the integers of a list are known to be as short as those that a call gives."""
         owner.is_narrow = owner.is_read and owner.name not in self.known.get("wide", ())
+        if owner.is_narrow and owner.has_wide:
+            raise AgainError("wide", owner.name)
         return owner.is_narrow
 
     def put(self, place: ItemPlace, value: Held) -> None:
@@ -263,8 +265,10 @@ class ItemLists:
 
     def _check(self, owner: ReadList, place: int, column: Any, number: Number) -> None:
         is_short = -NARROW <= number.low <= number.high <= NARROW
-        if column is int and owner.is_narrow and not is_short:
-            raise AgainError("wide", owner.name)
+        if column is int and not is_short:
+            owner.has_wide = True
+            if owner.is_narrow:
+                raise AgainError("wide", owner.name)
         has = GROUPS[column].kinds if isinstance(column, str) else frozenset((column,))
         if kinds_of(number) <= has and (isinstance(column, str) or not number.maybe):
             return

@@ -34,6 +34,7 @@ class ReadList:
         is_changed: whether the loop changes it.
         has_parts: slices of it are read, which do not change with it.
         is_narrow: integers are no longer than ``NARROW``.
+        has_wide: a longer one was stored.
         rows: C texts of where the lists of a list begin, the end last, and how many there are.
     """
 
@@ -46,6 +47,7 @@ class ReadList:
     is_new: bool = False
     rows: tuple[str, str] | None = None
     is_narrow: bool = False
+    has_wide: bool = False
     has_parts: bool = False
 
     @property

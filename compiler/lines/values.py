@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opweave.compiler.captures.source import NoLoopError
 from opweave.opcodes.dtypes import DType
 
 # A Python number by its type (bool, int or float), a NumPy scalar by its dtype.
@@ -264,6 +265,18 @@ class Mixed:
 
 Iterated = Items | ItemRow | Counted | Zipped | Generated
 Held = Computed | Unchanging | Listed | Several | Mixed | Iterated
+
+
+def check_made(held: Held) -> None:
+    """Hold that nothing is left to be run through, which has a meaning where it stands alone.
+
+    Raises:
+        NoLoopError: a comprehension, or a tuple with one.
+    """
+    if isinstance(held, Generated):
+        raise NoLoopError("a comprehension that is no argument, and not all that a name gets")
+    for item in held.items if isinstance(held, Several) else ():
+        check_made(item)
 
 
 def same_kind(a: Held, b: Held) -> bool:

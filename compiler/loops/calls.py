@@ -143,6 +143,8 @@ class LoopCalls(Inlining):
         if isinstance(owner, Elements) and self.has_effects(node):
             raise NoLoopError("a method of what is computed, with arguments that change something")
         nodes = [*node.args, *(k.value for k in node.keywords)]
+        for part in nodes:
+            part.at_once = True  # type: ignore[attr-defined]
         found = self.in_order(nodes)
         if len(nodes) > 1 and any(
             isinstance(h, Generated) and self.has_effects(h.node) for h in found

@@ -26,8 +26,9 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.expressions import KeptOperand
+from opweave.compiler.loops.expressions import Expressions, KeptOperand
 from opweave.compiler.loops.listing import LIST_METHODS, SUMS, add_to, extreme_of, summed, total
+from opweave.compiler.loops.nodes import EXPRESSIONS
 from opweave.compiler.loops.statements import STATEMENTS, Statements
 from opweave.opcodes.dtypes import F64, I64
 
@@ -52,6 +53,17 @@ def _taking(self: Statements, node: Taking) -> None:
 
 
 STATEMENTS[Taking] = _taking  # type: ignore[index]
+
+
+def _generated(self: Expressions, node: ast.GeneratorExp | ast.ListComp) -> Held:
+    """What is run through in the names of the place where it stands, so it is taken there."""
+    if not getattr(node, "at_once", False):
+        raise NoLoopError("a comprehension that is no argument, and not all that a name gets")
+    return Generated(node)
+
+
+EXPRESSIONS[ast.GeneratorExp] = _generated  # type: ignore[index]
+EXPRESSIONS[ast.ListComp] = _generated  # type: ignore[index]
 
 
 def with_own_names(tree: ast.FunctionDef) -> None:
@@ -195,6 +207,8 @@ def _one_of(self: Statements, has: str, found: Number, default: Held) -> Held:
 def _decides(is_all: bool) -> Callable[..., Held]:
     def decide(self: Statements, held: Held) -> Held:
         """Python's ``any`` and ``all``: items behind the one that decides are not asked."""
+        if isinstance(held, Generated) and isinstance(held.node, ast.ListComp):
+            raise NoLoopError("any, all of a list, all of which Python makes")
         found = self.text.variable("bool", self.text.fresh("found"))
         self.text.add(f"{found} = false;")
 
@@ -251,8 +265,20 @@ def _extend(self: Statements, owner: Items, held: Held) -> Held:
     elif isinstance(held, Items | ItemRow):
         _add_all(self, owner, held)
     else:
+        if isinstance(held, Generated) and _may_read(self, held, owner):
+            raise NoLoopError("extend by what the same list is read for")
         each(self, as_generated(held), lambda item: self.item_lists.append(owner, item), _nothing)
     return Unchanging(None)
+
+
+def _may_read(self: Statements, held: Generated, owner: Items) -> bool:
+    """Whether items may come from a list: by its name, or by an object that has it."""
+    parts = [*ast.walk(held.node)]
+    found = [self.env.get(part.id) for part in parts if isinstance(part, ast.Name)]
+    is_named = any(isinstance(each, Items) and each.name == owner.name for each in found)
+    # a row may lie in it
+    is_row = any(isinstance(each, ItemRow) and each.owner == owner.name for each in found)
+    return is_named or is_row or any(isinstance(part, ast.Attribute) for part in parts)
 
 
 LIST_METHODS["extend"] = _extend

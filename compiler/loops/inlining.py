@@ -11,7 +11,7 @@ from opweave.compiler.captures.exits import plain_body
 from opweave.compiler.captures.source import NoLoopError, stored_in, tree_of
 from opweave.compiler.lines.chosen import Chosen, chosen_of, fits, give, variables_for
 from opweave.compiler.lines.numbers import literal
-from opweave.compiler.lines.values import Elements, Held, Number, Unchanging
+from opweave.compiler.lines.values import Elements, Held, Number, Unchanging, check_made
 from opweave.compiler.loops.appending import Appending
 from opweave.compiler.loops.functions import Keywords
 from opweave.compiler.loops.given import locals_of
@@ -64,10 +64,12 @@ class Inlining(Appending):
             self.depth, self.text.line = self.depth - 1, line
             self.callers.pop()
         self.env = {n: h for n, h in self.env.items() if n not in self.shared} | shared
+        check_made(returned)
         return self.of_caller(returned)
 
     def _entered(self, name: str, held: Held, changes: bool) -> Held:
         """A parameter: numbers have variables of their own, arrays are those of the caller."""
+        check_made(held)
         is_known = isinstance(held, Number) and (
             held.known is not None or held.outside is not None
         )

@@ -32,6 +32,7 @@ from opweave.compiler.lines.values import (
     Size,
     Strided,
     Unchanging,
+    check_made,
 )
 from opweave.compiler.loops.keeping import Keeping
 from opweave.opcodes import dtypes
@@ -204,6 +205,9 @@ class LoopNames(Keeping):
         if isinstance(held, ItemRow):
             start, count = (self._pinned_text("const int64", t) for t in (held.start, held.count))
             return replace(held, start=start, count=count)
+        if isinstance(held, Several):
+            return replace(held, items=tuple(map(self.pinned, held.items)))
+        check_made(held)
         return self.apart(held) if isinstance(held, Elements) else held
 
     def pinned_size(self, size: Size) -> Size:

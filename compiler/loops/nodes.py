@@ -15,7 +15,6 @@ from opweave.compiler.lines.chosen import chosen_of, give, variables_for
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     Elements,
-    Generated,
     Held,
     ItemRow,
     Items,
@@ -231,10 +230,6 @@ def _tuple(self: Expressions, node: ast.Tuple | ast.List) -> Held:
     return Several(tuple(self.in_order(node.elts)), isinstance(node, ast.List))
 
 
-def _generated(self: Expressions, node: ast.GeneratorExp | ast.ListComp) -> Held:
-    return Generated(node)
-
-
 def _call(self: Expressions, node: ast.Call) -> Held:
     return self.called(node)
 
@@ -295,6 +290,4 @@ EXPRESSIONS: Mapping[type[ast.expr], Callable[[Expressions, Any], Held]] = {
     ast.Tuple: _tuple,
     ast.List: _tuple,
     ast.Call: _call,
-    ast.GeneratorExp: _generated,
-    ast.ListComp: _generated,
 }

@@ -63,9 +63,12 @@ def _assign(self: Statements, node: ast.Assign) -> None:
     ):
         _if(self, _apart(node, node.value))
         return
+    node.value.at_once = [*map(type, node.targets)] == [ast.Name]  # type: ignore[attr-defined]
     held = self.kept_beside(self.value(node.value), *node.targets)
     if len(node.targets) > 1:
         is_new = isinstance(held, Elements) or getattr(held, "base", "") in self.temporary
+        if isinstance(held, Several) and held.is_list:
+            raise NoLoopError("several names for one new list")
         if is_new and any(isinstance(t, ast.Name) for t in node.targets):
             raise NoLoopError("several names for one new array")
         held = self.pinned(held)
