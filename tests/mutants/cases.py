@@ -13,6 +13,11 @@ def two_sums(x):
     return x - x.sum(axis=-1, keepdims=True) / 7, (x - x.sum(axis=-1, keepdims=True)).sum(axis=-1)
 
 
+def doubled(u):
+    u *= 2
+    return u
+
+
 def strided_both(x):
     return x - x.max(axis=0)
 
@@ -82,6 +87,7 @@ CASES = {
     "map": (lambda x: x * 2 + 1, [array((1030,))], {}),
     "map scalar io": (lambda x: x * 2 + 1, [array((1030,))], {"USE_VECTOR_IO": 0}),
     "map strided": (lambda x: x * 2 + 1, [array((30, 66))[:, ::2]], {}),
+    "map in steps": (doubled, [array((30, 66))[:, ::2]], {}),
     "map gather": (lambda x, y: x + y, [array((40, 33)), array((33,))], {}),
     "columns counted": (lambda x: x * np.arange(x.shape[1], dtype=x.dtype), [array((40, 36))], {}),
     "columns taken": (lambda x, i: x[:, i] + 1, [array((40, 36)), np.arange(36)[::-1].copy()], {}),
@@ -104,6 +110,7 @@ CASES = {
     "scattered rows": (strided_planes, [array((5, 7, 9)) - 10], {}),
     "reduce": (long_norm, [array((39004,))[1:]], {}),
     "row of runs": (lambda x: x.sum(axis=(0, 2)), [array((9, 3, 37))], {}),
+    "reduce in four chunks": (long_norm, [array((39004,))[1:]], {"CHUNKS": 4, "PARTS": 2}),
     "reduce runs": (lambda x: np.abs(x).sum(axis=-1), [array((3, 38912))], {"USE_RUNS": 1}),
     "product": (lambda x, w, b: x @ w + b, PRODUCT, {}),
     "product of tiny numbers": (lambda x, w: x @ w, [-tiny((33, 17)), tiny((17, 5))], {}),
@@ -406,7 +413,7 @@ REPEATED_CASES = {
 CASES |= REPEATED_CASES
 HELPER_CASES = [
     "reduce rows", "ends of integers", "ends of long integers", "reciprocals", "long reciprocals",
-    "reciprocals of bytes", "unsigned", "map", "map scalar io", "map strided", "columns", "row warp", "pixels", "reduce", "int32", "int64",
+    "reciprocals of bytes", "unsigned", "map", "map scalar io", "map strided", "map in steps", "columns", "row warp", "pixels", "reduce", "int32", "int64",
     "powers", "long powers", "uint8", "mixed signs", "float32", "float64", "float16", "bfloat16",
     "bytes of floats", "windows", "places", "windows of rows", "index", "int8", "uint16",
     "whole numbers", "parts of numbers", "ends of bytes", "windows in steps",

@@ -196,6 +196,19 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "No chunk has a larger power of two in it than 16 bytes.",
     ),
     (r"kernel\.untouched", "It writes what is there already: the same elements."),
+    (
+        r"store\(p . l . stride",
+        "Kernels of the host alone store so, and a mutant runs as one for a GPU; the tests of "
+        "tests/warm/test_warm_calls.py -k every_other die of each.",
+    ),
+    (
+        r"` -> `.*\(CHUNKS - 1\) \* step <= end",
+        "The bound beside it is the stricter one, but for runs.",
+    ),
+    (
+        r"` -> `.*\(CHUNKS - 1\) \* step >= cols / LANES",
+        "The loop over whole chunks does not begin: they are taken one by one.",
+    ),
     (r"return x > half", "Half itself becomes the first bit alone on either side."),
     (r"inside > N", "A whole chunk, element by element: the same elements."),
     (
