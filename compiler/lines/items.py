@@ -90,12 +90,11 @@ class ItemLists:
 
     def _row(self, held: Items | ItemRow, place: str) -> ItemRow | None:
         """A list at a place of a list of lists; None of other lists."""
-        rows = self.all[held.name].rows if isinstance(held, Items) else None
-        if rows is None:
+        if not isinstance(held, Items) or (rows := self.all[held.name].rows) is None:
             return None
         start = self.text.named("int64", f"{rows[0]}[{place}]")
         count = self.text.named("int64", f"{rows[0]}[{place} + 1] - {start}", "n")
-        return ItemRow(self.all[held.name].c_name, start, count)  # type: ignore[union-attr]
+        return ItemRow(self.all[held.name].c_name, start, count)
 
     def _place(self, held: Items | ItemRow, place: str) -> ItemPlace:
         if isinstance(held, ItemRow):

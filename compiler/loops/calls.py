@@ -30,7 +30,7 @@ from opweave.compiler.loops.comprehensions import listed
 from opweave.compiler.loops.functions import FUNCTIONS, IN_PLACE, METHODS, Keywords
 from opweave.compiler.loops.inlining import Inlining
 from opweave.compiler.loops.joining import as_array, of_numpy, with_axes
-from opweave.compiler.loops.listing import LIST_METHODS, first_added
+from opweave.compiler.loops.listing import LIST_METHODS, first_added, taken_at_once
 from opweave.compiler.loops.methods import Owner, method_of
 from opweave.compiler.loops.nodes import taken_back
 from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS, cross, searchsorted
@@ -143,9 +143,7 @@ class LoopCalls(Inlining):
         if isinstance(owner, Elements) and self.has_effects(node):
             raise NoLoopError("a method of what is computed, with arguments that change something")
         nodes = [*node.args, *(k.value for k in node.keywords)]
-        for part in nodes:
-            part.at_once = True  # type: ignore[attr-defined]
-        found = self.in_order(nodes)
+        found = self.in_order([*map(taken_at_once, nodes)])
         if len(nodes) > 1 and any(
             isinstance(h, Generated) and self.has_effects(h.node) for h in found
         ):

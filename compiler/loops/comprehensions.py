@@ -26,9 +26,8 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.expressions import Expressions, KeptOperand
+from opweave.compiler.loops.expressions import KeptOperand
 from opweave.compiler.loops.listing import LIST_METHODS, SUMS, add_to, extreme_of, summed, total
-from opweave.compiler.loops.nodes import EXPRESSIONS
 from opweave.compiler.loops.statements import STATEMENTS, Statements
 from opweave.opcodes.dtypes import F64, I64
 
@@ -52,18 +51,7 @@ def _taking(self: Statements, node: Taking) -> None:
     node.take(*([] if node.value is None else [self.value(node.value)]))
 
 
-STATEMENTS[Taking] = _taking  # type: ignore[index]
-
-
-def _generated(self: Expressions, node: ast.GeneratorExp | ast.ListComp) -> Held:
-    """What is run through in the names of the place where it stands, so it is taken there."""
-    if not getattr(node, "at_once", False):
-        raise NoLoopError("a comprehension that is no argument, and not all that a name gets")
-    return Generated(node)
-
-
-EXPRESSIONS[ast.GeneratorExp] = _generated  # type: ignore[index]
-EXPRESSIONS[ast.ListComp] = _generated  # type: ignore[index]
+STATEMENTS[Taking] = _taking
 
 
 def with_own_names(tree: ast.FunctionDef) -> None:

@@ -138,6 +138,16 @@ def part_of(self: Expressions, held: Items | ItemRow, node: ast.Slice) -> ItemRo
     return ItemRow(owner.c_name, self.text.named("int64", first), size, is_part=True)
 
 
+def taken_at_once(node: ast.expr) -> ast.expr:
+    """An expression for who runs through it where it stands, if it is a comprehension.
+
+    Elsewhere it is none that loops compile: it has a meaning only in the names around it.
+    """
+    if isinstance(node, ast.GeneratorExp | ast.ListComp):
+        return KeptOperand(node, Generated(node))
+    return node
+
+
 def of_lists(self: Expressions, op: type[ast.operator], a: Held, b: Held) -> Held:
     """``[x] * n``, and lists that are written out, one behind the other."""
     several, other = (a, b) if isinstance(a, Several) else (b, a)

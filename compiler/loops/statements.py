@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from opweave.compiler.lines.values import (
     Strided,
     Zipped,
 )
-from opweave.compiler.loops.listing import check_sources
+from opweave.compiler.loops.listing import check_sources, taken_at_once
 from opweave.compiler.loops.nodes import EXPRESSIONS, tabled
 from opweave.compiler.loops.rounds import InnerLoop, Rounds
 
@@ -63,8 +63,9 @@ def _assign(self: Statements, node: ast.Assign) -> None:
     ):
         _if(self, _apart(node, node.value))
         return
-    node.value.at_once = [*map(type, node.targets)] == [ast.Name]  # type: ignore[attr-defined]
-    held = self.kept_beside(self.value(node.value), *node.targets)
+    is_for_a_name = [*map(type, node.targets)] == [ast.Name]
+    value = taken_at_once(node.value) if is_for_a_name else node.value
+    held = self.kept_beside(self.value(value), *node.targets)
     if len(node.targets) > 1:
         is_new = isinstance(held, Elements) or getattr(held, "base", "") in self.temporary
         if isinstance(held, Several) and held.is_list:
@@ -285,7 +286,7 @@ def _declared(self: Statements, node: ast.AnnAssign) -> None:
     self.assign(node.target, self.value(node.value))
 
 
-STATEMENTS: Mapping[type[ast.stmt], Callable[[Statements, Any], None]] = {
+STATEMENTS: dict[type[ast.stmt], Callable[[Statements, Any], None]] = {
     ast.Assign: _assign,
     ast.AnnAssign: _declared,
     ast.AugAssign: _augmented,

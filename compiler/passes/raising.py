@@ -21,8 +21,8 @@ def raise_views(graph: FunctionGraph) -> FunctionGraph:
 
     y = copy((f(x) + b).T)  ->  y = copy(f(x.T) + b[:, None])
 
-    Only where nothing else reads what the maps make, and where they end at arguments; the graph
-    itself where there is no such copy.  It has no nodes that nobody reads.
+    Only where nothing else reads the view, or what the maps make, and where they end at
+    arguments; the graph itself where there is no such copy.  It has no nodes that nobody reads.
     """
     return _Raising(graph).graph()
 
@@ -57,7 +57,9 @@ class _Raising(Rewriter):
         if place is None or view is None or view.operator.name != "view":
             return None
         (base,), axes = view.values, view.attr("axes")
-        chain = self._chain(base, {index, place}) if _turns(axes) else None
+        seen = view.result.id
+        is_alone = seen not in self.outputs and self.source.users[seen] == [index]
+        chain = self._chain(base, {index, place}) if is_alone and _turns(axes) else None
         if chain is None:
             return None
         made: dict[int, Value] = {}

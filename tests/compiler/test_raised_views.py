@@ -30,6 +30,11 @@ def of_many(x):
     return (x + x[::-1] + x[:, ::-1] + x[::-1, ::-1] + np.flip(x[:, ::-1] * 2)).T.copy()
 
 
+def in_both_orders(x):
+    y = np.exp(x)
+    return y.T.copy() + 1, y[0] + 1
+
+
 # (function, arguments, kernels)
 RAISED = {
     "one map": (lambda x: (x * 2).T.copy(), (X,), 1),
@@ -42,6 +47,7 @@ RAISED = {
     "a new axis": (lambda x: (x - 1).T[:, None].copy(), (X,), 1),
     "a part of the argument": (lambda x: (x[1:-1, ::2] - 1).T.copy(), (X,), 1),
     "in another shape": (lambda x: (x - 1).T.reshape(-1), (X,), 1),
+    "a part of it is computed by itself": (in_both_orders, (X,), 2),
     "in Fortran's order": (lambda x: np.asfortranarray(x - 1), (X,), 1),
 }
 
@@ -56,15 +62,22 @@ def returned(x):
     return y.T.copy(), y
 
 
-def in_both_orders(x):
-    y = np.exp(x)
-    return y.T.copy() + 1, y[0] + 1
+def view_is_returned(x):
+    y = (x * 2).T
+    return y.copy(), y
+
+
+def view_is_read(x, y):
+    z = np.exp(x).T
+    return z.copy(), z @ y
 
 
 KEPT = {
     "what is made is returned, too": (returned, (X,), 2),
     "what is made is read by others": (one_more, (X,), 2),
-    "a part of it is read as it is": (in_both_orders, (X,), 2),
+    "the view is returned, too": (view_is_returned, (X,), 2),
+    "the view is read by others": (view_is_read, (X, Y), 3),
+    "a new axis alone": (lambda x: (x * 2)[:, None].copy(), (X,), 1),
     "behind a maximum": (lambda x: (x - x.max(1, keepdims=True)).T.copy(), (X,), 2),
     "behind a scan": (lambda x: np.cumsum(x, axis=1).T.copy(), (X,), 2),
     "of more arrays than have tiles": (of_many, (X,), 2),
@@ -91,3 +104,12 @@ def test_it_takes_as_few_kernels_as_the_table_says(name, target):
     function, arguments, kernels = {**RAISED, **KEPT}[name]
 
     assert len(ow.fuse(function).lower(*arguments, target=target).kernels) == kernels
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_stays_is_lowered_as_without_the_pass(name, monkeypatch):
+    function, arguments, _ = KEPT[name]
+    found = ow.fuse(function).lower(*arguments, target="sm_80").source
+    monkeypatch.setattr("opweave.compiler.passes.simplify.raise_views", lambda graph: graph)
+
+    assert found == ow.fuse(function).lower(*arguments, target="sm_80").source
