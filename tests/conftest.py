@@ -134,6 +134,23 @@ def registry():
 
 
 @pytest.fixture(autouse=True)
+def refused(monkeypatch):
+    """What compilers said of texts that are ours and that they refused, which a user never sees.
+
+    The kernel is compiled as it reads then, to the same results, and only slower.
+    """
+    from opweave.runtime.binaries import build
+
+    found: list[str] = []
+    told = build.log_refused
+    monkeypatch.setattr(
+        build, "log_refused", lambda source, log: (found.append(log), told(source, log))
+    )
+    yield found
+    assert not found, found[0]
+
+
+@pytest.fixture(autouse=True)
 def pays(monkeypatch, request):
     """Functions run in parts, or call NumPy's library, however short their arrays are.
 

@@ -1,8 +1,7 @@
 """Counting: how many elements of an array of integers have each value of 0, 1, 2 and so on.
 
 It is no row of the table of operators: ``np.bincount`` and ``np.histogram`` make nodes of it on a
-GPU.  On
-the host NumPy's own is called.
+GPU.  On the host NumPy's own is called.
 """
 
 from __future__ import annotations

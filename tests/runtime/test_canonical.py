@@ -94,7 +94,9 @@ def test_toggles_and_numbers_of_their_own_are_told_apart():
 
 
 @pytest.mark.host
-def test_a_canonical_source_that_a_compiler_refuses_is_told_of(tmp_path, monkeypatch, capsys):
+def test_a_canonical_source_that_a_compiler_refuses_is_told_of(
+    tmp_path, monkeypatch, capsys, refused
+):
     monkeypatch.setenv("OPWEAVE_LOGS", "compile")
     wrong = Canonical("void ow_function() { undefined(); }", FUNCTION)
     monkeypatch.setattr(build, "canonical", lambda *_, **__: wrong)
@@ -108,6 +110,8 @@ def test_a_canonical_source_that_a_compiler_refuses_is_told_of(tmp_path, monkeyp
     assert "undefined" in told
     assert made.compiled == 2
     assert binary.source.startswith(kernel.source[:20])
+    assert len(refused) == 1
+    refused.clear()
 
 
 @pytest.mark.host
