@@ -342,6 +342,9 @@ LOADED = """
     const auto n_load = [&](bool (&n_v)[LANES], const index_t j0) {
         load_chunk(n_v, n + j0, width - j0);
     };
+    bool left[ROWS], right[PARTS][WIDTH];
+    load_chunk(right, y + j0, width - j0);
+    const auto join = [&](const bool (&left)[ROWS], const bool (&right)[PARTS][WIDTH]) {};
 """
 
 
@@ -351,6 +354,8 @@ def test_bools_that_are_loaded_are_bytes():
     assert "unsigned char m_v[LANES];" in made
     assert "unsigned char (&n_v)[LANES]" in made
     assert "bool kept[LANES];" in made
+    assert "bool left[ROWS], right[PARTS][WIDTH];" in made
+    assert "const bool (&right)[PARTS][WIDTH]" in made
 
 
 ROUNDED = {
