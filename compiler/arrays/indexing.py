@@ -11,6 +11,7 @@ import numpy as np
 from opweave.compiler.arrays.counted import is_of_round, part_of_round, with_bands
 from opweave.compiler.arrays.gathering import by_arrays, place_of, takes_arrays
 from opweave.compiler.arrays.interface import TracedArrayLike
+from opweave.compiler.arrays.interleaving import fix_columns
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.opcodes import OPERATORS
@@ -128,6 +129,8 @@ def _picks(item: Any) -> bool:
 def bounds(array: TracedArrayLike, item: Any, axis: int) -> tuple[Expr, int, Any] | None:
     """First index, step and number of indices; None for all of them."""
     builder = array.tracer.builder
+    if _is_written(item):
+        fix_columns(axis, array)
     extent = builder.extent_expr(array.value.shape[axis])
     if not isinstance(item, slice):
         return _one(array, item, axis)
@@ -144,6 +147,13 @@ def bounds(array: TracedArrayLike, item: Any, axis: int) -> tuple[Expr, int, Any
     bounds = (extent, start, stop, literal(step))
     length = builder.derive(Expr("slice_length", bounds))
     return Expr("slice_start", bounds), step, length
+
+
+def _is_written(item: Any) -> bool:
+    """Whether an index is of numbers in the function's text."""
+    if isinstance(item, slice):
+        return any(type(end) is int for end in (item.start, item.stop, item.step))
+    return type(item) is int
 
 
 def _one(array: TracedArrayLike, item: Any, axis: int) -> tuple[Expr, int, Any]:

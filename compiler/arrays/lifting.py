@@ -105,3 +105,34 @@ def one_of(number: Any, items: Sequence[Any]) -> Any:
 def weak_or_lifted(tracer: Any, item: Any) -> Any:
     """A number as it is, so that its type is weak; anything else as a traced array."""
     return item if is_number(item) else lifted(tracer, item)
+
+
+def _any_is_stored(tracer: Any, value: Any, dtype: DType) -> bool:
+    """Whether a number is stored whatever it is, so that no guard has the value."""
+    kind = type(value.example)
+    if dtype.kind in "fc":
+        return kind in (int, float)
+    if kind is not int or dtype.kind not in "iu":
+        return False
+    return not tracer.catches or fits(tracer, value, dtype)
+
+
+def as_stored(tracer: Any, value: Any, dtype: DType) -> Any:
+    """A value as it is stored: NumPy casts whatever is assigned to elements."""
+    if is_traced_array(value):
+        return value if value.value.dtype is dtype else value.astype(dtype.numpy)
+    if is_traced_number(value) and _any_is_stored(tracer, value, dtype):
+        return tracer.wrapped(tracer.builder.created(value.expr, dtype, (), tracer.where()))
+    plain = tracer.concrete(value)
+    number = np.asarray(plain)
+    if number.ndim or number.dtype.kind not in "biufc":
+        raise UnsupportedError("assignment to elements: expected an array or a number")
+    if number.dtype.kind == "c" and not dtype.is_complex:
+        raise UnsupportedError(f"assignment to elements: a complex number into {dtype}")
+    if type(plain) in (int, float) and dtype.kind in "iu":
+        return dtype.numpy.type(int(plain))  # raises where it does not fit, as NumPy does
+    with tracer.errors():
+        stored = number.astype(dtype.numpy)[()]
+    if dtype.kind in "iu" and np.trunc(number.real) != stored:
+        raise UnsupportedError(f"assignment to elements: {number} into {dtype}; wrap it yourself")
+    return stored

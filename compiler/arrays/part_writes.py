@@ -20,8 +20,8 @@ import numpy as np
 from opweave.compiler.arrays.gathering import indices_of, is_picked, is_place
 from opweave.compiler.arrays.indexing import indexed
 from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
+from opweave.compiler.arrays.lifting import as_stored
 from opweave.compiler.arrays.moving import Moved, moved
-from opweave.compiler.arrays.replacing import as_stored
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.parts import LEAST_SHARE, Index, Part, bounded, is_thin, part_of

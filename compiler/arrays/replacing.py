@@ -20,9 +20,10 @@ from opweave.compiler.arrays.gathering import (
 )
 from opweave.compiler.arrays.indexing import bounds, expanded
 from opweave.compiler.arrays.interface import TracedArrayLike
-from opweave.compiler.arrays.lifting import fits
+from opweave.compiler.arrays.interleaving import column_of_rows, fix_columns, is_lent, of_shape
+from opweave.compiler.arrays.lifting import as_stored
 from opweave.compiler.arrays.reshaping import number_of
-from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.values import Extent, Shape
 from opweave.opcodes import OPERATORS
@@ -66,6 +67,9 @@ def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     items = expanded(target, key)
     if any(getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
         raise UnsupportedError("assignment by an index array; use np.where")
+    if (column := column_of_rows(target, items)) is not None:
+        rows, number = column
+        return of_shape(replaced(rows, (..., number), value), target.value.shape)
     inside: list[Any] = []
     along: list[Along] = []
     axes = iter(range(target.ndim))
@@ -118,6 +122,8 @@ def _is_alike(target: TracedArrayLike, value: TracedArrayLike) -> bool:
 
 def _part_along(target: TracedArrayLike, axis: int, item: Any) -> tuple[list[Any], list[Along]]:
     """Of one axis: what holds inside of a part, and the part's dimension there, if it has one."""
+    if isinstance(item, int) and not is_lent(target):
+        fix_columns(axis, target)
     if is_place(item):
         _nonempty(target)
         c, extent, _ = _places_along(target, axis)
@@ -211,37 +217,6 @@ def _pasted(target: TracedArrayLike, inside: Sequence[Any], value: Any, dtype: D
     if not is_traced_array(typed):
         return np.full_like(target, typed)
     return np.broadcast_to(typed, target.shape).copy()
-
-
-def _any_is_stored(tracer: Any, value: Any, dtype: DType) -> bool:
-    """Whether a number is stored whatever it is, so that no guard has the value."""
-    kind = type(value.example)
-    if dtype.kind in "fc":
-        return kind in (int, float)
-    if kind is not int or dtype.kind not in "iu":
-        return False
-    return not tracer.catches or fits(tracer, value, dtype)
-
-
-def as_stored(tracer: Any, value: Any, dtype: DType) -> Any:
-    """A value as it is stored: NumPy casts whatever is assigned to elements."""
-    if is_traced_array(value):
-        return value if value.value.dtype is dtype else value.astype(dtype.numpy)
-    if is_traced_number(value) and _any_is_stored(tracer, value, dtype):
-        return tracer.wrapped(tracer.builder.created(value.expr, dtype, (), tracer.where()))
-    plain = tracer.concrete(value)
-    number = np.asarray(plain)
-    if number.ndim or number.dtype.kind not in "biufc":
-        raise UnsupportedError("assignment to elements: expected an array or a number")
-    if number.dtype.kind == "c" and not dtype.is_complex:
-        raise UnsupportedError(f"assignment to elements: a complex number into {dtype}")
-    if type(plain) in (int, float) and dtype.kind in "iu":
-        return dtype.numpy.type(int(plain))  # raises where it does not fit, as NumPy does
-    with tracer.errors():
-        stored = number.astype(dtype.numpy)[()]
-    if dtype.kind in "iu" and np.trunc(number.real) != stored:
-        raise UnsupportedError(f"assignment to elements: {number} into {dtype}; wrap it yourself")
-    return stored
 
 
 def _placed(target: TracedArrayLike, value: Any, along: Sequence[Along]) -> Any:

@@ -61,15 +61,21 @@ class Origin:
 
 @dataclass(frozen=True)
 class Each:
-    """Values that are arrays of registers: their extent, the macro that walks them, its index."""
+    """Values that are arrays of registers.
+
+    Attributes:
+        extent, loop, index: their number, the macro that walks them, its index.
+        place: of each along the axis that it walks.
+    """
 
     extent: str
     loop: str
     index: str
+    place: str
 
 
-CHANNEL = Each("CHANNELS", "EACH_CHANNEL", "h")
-COLUMN = Each("COLUMNS", "EACH_COLUMN", "l")
+CHANNEL = Each("CHANNELS", "EACH_CHANNEL", "h", "h")
+COLUMN = Each("COLUMNS", "EACH_COLUMN", "l", "(j0 + l)")
 
 
 def bind_map(
@@ -198,7 +204,7 @@ def bind_coordinate(origin: Origin, place: Access, result: str, each: Each | Non
     const int v0 = j;
     int v0[COLUMNS]; EACH_COLUMN v0[l] = (j0 + l);
     """
-    column = f"(j0 + {each.index})" if each else "j"
+    column = each.place if each else "j"
     terms = [t for t in (place.at("", column), place.gather) if t and t != "0"]
     text = " + ".join(terms) or "0"
     if each is None:

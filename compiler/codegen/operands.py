@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count as count_from
 from typing import NamedTuple
 
@@ -76,9 +75,7 @@ class GroupOperands:
         }
         self.walk = self._own_walk()
         self.access = {key: self._accessed(key, o) for key, o in self.operands.items()}
-        # a row has coordinates in every thread, and a result where it has no elements
-        places = partial(access, walk=self.walk, may_be_none=bool(self.form.axes))
-        self.places = {key: places(o) for key, o in self.coordinates.items()}
+        self.places = {key: self._counted(o) for key, o in self.coordinates.items()}
 
     def _operands(self) -> dict[Key, ArrayOperand]:
         """Array operands that the loops read and write."""
@@ -160,6 +157,11 @@ class GroupOperands:
     def _accessed(self, key: Key, operand: ArrayOperand) -> Access:
         """How an operand is addressed along the walk."""
         return access(operand, self.walk)
+
+    def _counted(self, coordinate: ArrayOperand) -> Access:
+        """How the places of elements follow from the walk."""
+        # a row has coordinates in every thread, and a result where it has no elements
+        return access(coordinate, self.walk, may_be_none=bool(self.form.axes))
 
     def _fresh(self, wanted: str) -> str:
         while wanted in self.used:

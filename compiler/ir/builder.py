@@ -237,7 +237,7 @@ class GraphBuilder:
             if a != b:
                 shown = " and ".join(self._concrete(s) for s in shapes)
                 raise ShapeError(f"shapes {shown} do not {rule.verb}: {a} against {b}")
-            self._unite(first, second)
+            self.unite(first, second)
 
     def become(self, arguments: Sequence[Shape], results: Sequence[Shape]) -> None:
         """Unify the extents of results with those of arguments that they become, if they agree.
@@ -248,11 +248,11 @@ class GraphBuilder:
             for extents in zip(argument, result, strict=False):  # of other ranks: refused later
                 first, second = map(self.find, extents)
                 if self.example(first) == self.example(second):
-                    self._unite(first, second)
+                    self.unite(first, second)
                 else:
                     self.require(Expr("eq", (self.extent_expr(first), self.extent_expr(second))))
 
-    def _unite(self, first: Extent, second: Extent) -> None:
+    def unite(self, first: Extent, second: Extent) -> None:
         """Let one extent stand for another one that is equal to it; a number stays a number."""
         if first == second:
             return

@@ -107,3 +107,12 @@ def count(shape: Iterable[Extent], extents: Extents) -> int:
     for extent in shape:  # often asked: no calls
         found *= extent if isinstance(extent, int) else extents[extent.name]
     return found
+
+
+# Elements of a last axis of which each may have a register of its own.
+MOST_CHANNELS = 8
+
+
+def is_short(extent: Extent) -> bool:
+    """Whether a last axis has several elements, and as few at every call."""
+    return isinstance(extent, int) and 1 < extent <= MOST_CHANNELS

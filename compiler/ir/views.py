@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.expr import Expr, evaluate, literal
 from opweave.compiler.ir.values import Axes, Extent, Shape, Value
 
 
@@ -14,6 +14,9 @@ def _written(start: Expr | None) -> int:
         start = start.args[1]
     if start is None:
         return 0
+    if start.op == "add":  # of a slice of a slice
+        parts = [_written(part) for part in start.args]
+        return sum(parts) if min(parts) >= 0 else -1
     return int(start.args[0]) if start.op == "literal" else -1
 
 
@@ -81,6 +84,20 @@ class View:
             return ()
         found = [_written(s) for s in self.starts]
         return tuple(found) if min(found) >= 0 else ()
+
+    @property
+    def column(self) -> int | None:
+        """The place along the last axis of its base of which this has all elements, in order."""
+        *rows, last = range(len(self.shape_of_base))
+        is_plain = self.axes == (*rows, last) and self.shape_of_base == self.base.shape
+        if not is_plain or self.shape != (*self.base.shape[:-1], 1) or self.starts[last] is None:
+            return None
+        if any(self.starts[d] is not None or self.steps[d] != 1 for d in rows):
+            return None
+        start = self.starts[last]
+        assert start is not None
+        known = all(leaf.op == "literal" for leaf in start.leaves())
+        return int(evaluate(start, {})) if known else None
 
     @property
     def is_whole(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import index
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from opweave.compiler.arrays.gathering import coordinate, is_below, moved, place_type
 from opweave.compiler.arrays.indexing import bounds
+from opweave.compiler.arrays.interleaving import fix_columns
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import counted_axes, counted_axis
 from opweave.compiler.arrays.traced_operators import is_traced
@@ -51,6 +52,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     dtype = place_type(a.tracer, *a.value.shape)
     places: dict[int, Any] = {}
     for d, by in sorted(total.items()):
+        fix_columns(d, a)
         n = a.shape[d]
         by = by % at_least_one(n)
         c, _ = coordinates_along(a, d, n)
@@ -59,6 +61,20 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
             return np.where(is_below(c, by), upper, moved(a, {**places, d: c - by}, dtype))
         places[d] = np.where(is_below(c, by), c - by + n, c - by)
     return moved(a, places, dtype)
+
+
+def _centred(name: str, sign: int) -> Callable[..., Any]:
+    """Halves of axes exchanged: ``sign`` 1 moves the first element to the middle, -1 back."""
+
+    def handler(x: Any, axes: Any = None) -> Any:
+        found = counted_axes(name, tuple(axes) if isinstance(axes, list) else axes, x.ndim)
+        return np.roll(x, tuple(sign * (x.shape[d] // 2) for d in found), found)
+
+    return handler
+
+
+numpy_function(np.fft.fftshift)(_centred("fftshift", 1))
+numpy_function(np.fft.ifftshift)(_centred("ifftshift", -1))
 
 
 @numpy_function(np.rot90)
@@ -81,62 +97,14 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     return np.flip(np.swapaxes(m, *pair), pair[1])
 
 
-def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
-    pairs = np.broadcast_to(np.asarray(width), (rank, 2))
-    if pairs.dtype.kind not in "iu" or pairs.min(initial=0) < 0:
-        raise UnsupportedError("pad: expected widths of at least 0")
-    return [(int(a), int(b)) for a, b in pairs]
-
-
 # Up to so many copies of a row are joined; for more of them each place is a remainder.
 MOST_JOINED = 4
-# By mode of padding: which place of the axis an element of the padding is read from.
-# Of the place, counted from the start of the axis, and the extent of the axis.
-MIRRORS: dict[str, Any] = {
-    "edge": lambda i, n: np.clip(i, 0, n - 1),
-    "wrap": lambda i, n: i % n,
-    "reflect": lambda i, n: _mirrored(i % at_least_one(2 * n - 2), n, 2 * n - 2),
-    "symmetric": lambda i, n: _mirrored(i % (2 * n), n, 2 * n - 1),
-}
-
-
-def _mirrored(i: Any, n: Any, last: Any) -> Any:
-    return np.where(is_below(i, n), i, last - i)
-
-
-@numpy_function(np.pad)
-def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> Any:
-    if mode not in ("constant", *MIRRORS) or isinstance(pad_width, dict):
-        raise UnsupportedError(f"pad: mode={mode!r}")
-    is_number = type(constant_values) in (int, float, bool)
-    if not is_number and not isinstance(constant_values, np.generic):
-        raise UnsupportedError("pad: expected one number for constant_values")
-    widths = enumerate(_pad_widths(pad_width, array.ndim))
-    padded = {d: _padded(array, d, pair, mode) for d, pair in widths if any(pair)}
-    places = {d: place for d, (place, _) in padded.items()}
-    made = moved(array, places, place_type(array.tracer, *array.value.shape))
-    if mode != "constant" or not padded:
-        return made
-    with array.tracer.errors():
-        fill = np.asarray(constant_values).astype(array.dtype)[()]
-    return np.where(reduce(np.logical_or, [outside for _, outside in padded.values()]), fill, made)
-
-
-def _padded(array: Any, axis: int, widths: tuple[int, int], mode: str) -> tuple[Any, Any]:
-    """The places that elements are read from along a padded axis; those outside of it, or None."""
-    n = array.shape[axis]
-    c, _ = coordinates_along(array, axis, n + sum(widths))
-    i = c - widths[0]
-    if mode == "constant":
-        return i, is_below(i, 0) | ~is_below(i, n)
-    if array.tracer.builder.is_empty([array.value.shape[axis]]):
-        raise ShapeError("pad: an empty axis has no elements to repeat")
-    return MIRRORS[mode](i, n), None
 
 
 @numpy_function(np.repeat, np.ndarray.repeat, counted=("axis",), flat=True)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     times = _number("repeat", a, repeats)
+    fix_columns(axis, a)
     c, dtype = coordinates_along(a, axis, a.shape[axis] * times)
     return moved(a, {axis: c // max(times, 1)}, dtype)
 

@@ -1,25 +1,27 @@
-"""Joining and splitting of arrays."""
+"""Joining, splitting and padding of arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from itertools import accumulate, pairwise
 from operator import index
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.gathering import coordinate, is_below, moved
+from opweave.compiler.arrays.gathering import coordinate, is_below, moved, place_type
 from opweave.compiler.arrays.indexing import rows
 from opweave.compiler.arrays.interface import TracerLike
+from opweave.compiler.arrays.interleaving import fix_columns
 from opweave.compiler.arrays.lifting import lifted, one_of, tracer_of
 from opweave.compiler.arrays.reshaping import counted_axis
 from opweave.compiler.arrays.traced_operators import is_traced_number
-from opweave.compiler.ir.expr import Expr
-from opweave.compiler.numpy_api.common import along, coordinates_along
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.numpy_api.common import along, at_least_one, coordinates_along
 from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.dtypes import I32
-from opweave.opcodes.errors import DTypeError, ShapeError
+from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 
 def _cast(name: str, array: Any, dtype: Any, casting: Any) -> Any:
@@ -69,6 +71,7 @@ def concatenate(
         raise ShapeError(f"concatenate: arrays must have same number of dimensions, found {ranks}")
     for other in arrays[1:]:
         _meet(tracer, first, other, axis)
+    fix_columns(axis, *arrays)
     ends = list(accumulate(a.shape[axis] for a in arrays))
     c, dtype = coordinates_along(first, axis, ends[-1])
     made: Any = moved(first, {axis: c}, dtype)
@@ -216,3 +219,64 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     if not x.ndim:
         raise ShapeError("unstack: expected an array of at least 1 dimension")
     return tuple(rows(np.moveaxis(x, axis, 0)))
+
+
+# By mode of padding: which place of the axis an element of the padding is read from.
+# Of the place, counted from the start of the axis, and the extent of the axis.
+MIRRORS: dict[str, Any] = {
+    "edge": lambda i, n: np.clip(i, 0, n - 1),
+    "wrap": lambda i, n: i % n,
+    "reflect": lambda i, n: _mirrored(i % at_least_one(2 * n - 2), n, 2 * n - 2),
+    "symmetric": lambda i, n: _mirrored(i % (2 * n), n, 2 * n - 1),
+}
+# The same where the padding is not as long as the axis: no remainder of a division.
+NEAR_MIRRORS: dict[str, Any] = {
+    "wrap": lambda i, n: np.where(is_below(i, 0), i + n, np.where(is_below(i, n), i, i - n)),
+    "reflect": lambda i, n: _mirrored(abs(i), n, 2 * n - 2),
+    "symmetric": lambda i, n: _mirrored(np.where(is_below(i, 0), -1 - i, i), n, 2 * n - 1),
+}
+
+
+def _mirrored(i: Any, n: Any, last: Any) -> Any:
+    return np.where(is_below(i, n), i, last - i)
+
+
+def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
+    pairs = np.broadcast_to(np.asarray(width), (rank, 2))
+    if pairs.dtype.kind not in "iu" or pairs.min(initial=0) < 0:
+        raise UnsupportedError("pad: expected widths of at least 0")
+    return [(int(a), int(b)) for a, b in pairs]
+
+
+@numpy_function(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> Any:
+    if mode not in ("constant", *MIRRORS) or isinstance(pad_width, dict):
+        raise UnsupportedError(f"pad: mode={mode!r}")
+    is_number = type(constant_values) in (int, float, bool)
+    if not is_number and not isinstance(constant_values, np.generic):
+        raise UnsupportedError("pad: expected one number for constant_values")
+    widths = enumerate(_pad_widths(pad_width, array.ndim))
+    padded = {d: _padded(array, d, pair, mode) for d, pair in widths if any(pair)}
+    places = {d: place for d, (place, _) in padded.items()}
+    made = moved(array, places, place_type(array.tracer, *array.value.shape))
+    if mode != "constant" or not padded:
+        return made
+    with array.tracer.errors():
+        fill = np.asarray(constant_values).astype(array.dtype)[()]
+    return np.where(reduce(np.logical_or, [outside for _, outside in padded.values()]), fill, made)
+
+
+def _padded(array: Any, axis: int, widths: tuple[int, int], mode: str) -> tuple[Any, Any]:
+    """The places that elements are read from along a padded axis; those outside of it, or None."""
+    fix_columns(axis, array)
+    n = array.shape[axis]
+    c, _ = coordinates_along(array, axis, n + sum(widths))
+    i = c - widths[0]
+    if mode == "constant":
+        return i, is_below(i, 0) | ~is_below(i, n)
+    builder, extent = array.tracer.builder, array.value.shape[axis]
+    if builder.is_empty([extent]):
+        raise ShapeError("pad: an empty axis has no elements to repeat")
+    is_near = builder.require(Expr("lt", (literal(max(widths)), builder.extent_expr(extent))))
+    rule = NEAR_MIRRORS.get(mode) if is_near else None
+    return (rule or MIRRORS[mode])(i, n), None

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 
 from opweave.compiler.ir.graph import FunctionGraph, Node
-from opweave.compiler.ir.values import Operand, Value
+from opweave.compiler.ir.values import Operand, Value, is_short
 from opweave.compiler.passes.partial_reads import PartialReader
 
 # Operations that may be repeated for one value, summed over its readers: about the cost of storing
@@ -141,7 +141,8 @@ class _Reads(PartialReader):
         if is_shown and self.roots[before.result.id] in self.shared:
             return False  # a view of what is stored costs nothing, and shares its memory
         if node.operator.name == "view":
-            return before.result.id not in self.returned and self._is_light(table)
+            is_once = self._is_light(table) or self._is_of_pixels(before)
+            return before.result.id not in self.returned and is_once
         readers, is_kept = self.readers[original.id], original.id in self.returned
         if before.result.id in self.returned and (readers > 1 or is_kept):
             return False
@@ -171,6 +172,15 @@ class _Reads(PartialReader):
     def _is_light(self, value: Value) -> bool:
         """True for a value that a larger loop may compute: it is cheap, or computed once a row."""
         return self._cost(value) <= MOST_AGAIN // 4 or value.id in self.reduced
+
+    def _is_of_pixels(self, view: Node) -> bool:
+        """True where one value for all channels of a pixel is made, and nothing else reads it."""
+        users = self.source.users
+        alone = len(users[view.values[0].id]) == 1 and view.values[0].id not in self.returned
+        found = [self.source.nodes[user].result.shape for user in users.get(view.result.id, ())]
+        *rows, last = view.result.shape or (0,)
+        wide = [s for s in found if s and is_short(s[-1]) and s[:-1] == tuple(rows)]
+        return alone and last == 1 and len(wide) == len(found)
 
     def _cost(self, value: Value) -> int:
         """Operations and loads for one element of a value; beyond ``LARGEST`` not all of them."""

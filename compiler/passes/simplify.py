@@ -14,6 +14,7 @@ from opweave.compiler.passes.dense import over_dense
 from opweave.compiler.passes.forwarding import forward
 from opweave.compiler.passes.raising import raise_views
 from opweave.compiler.passes.reads import read_through
+from opweave.compiler.passes.short_axes import choose_slices
 from opweave.compiler.passes.views import settle_views
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
@@ -29,11 +30,13 @@ def simplify(graph: FunctionGraph) -> FunctionGraph:
     y = exp(x.T)          ->  y = exp(x).T
     y = x + ones_like(x)  ->  y = x + 1
     d = (x * 2)[1:]       ->  d = x[1:] * 2
+    o = dstack([x, y])    ->  o = where(c == 0, x, y)
     c = (x * 2).T.copy()  ->  c = (x.T * 2).copy()
     """
     settled = share_common(fold(fill_in(settle_views(forward(graph)))))
     looked_at = unread(settled)
-    made = drop_dead(share_common(over_dense(read_through(settled))), looked_at)
+    read = choose_slices(read_through(settled))
+    made = drop_dead(share_common(over_dense(read)), looked_at)
     raised = raise_views(made)
     return made if raised is made else drop_dead(share_common(raised), looked_at)
 

@@ -13,6 +13,7 @@ from typing import Any
 from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
 from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes, scanned_axis
 from opweave.compiler.ir.values import Scalar, Shape, Value, operand_key
+from opweave.compiler.scheduling.pixels import channels_chosen, last_of, space_of_pixels
 from opweave.compiler.scheduling.row_levels import RowLevels, levels_of_scans
 from opweave.compiler.scheduling.scan_plans import total_bytes
 from opweave.opcodes.errors import ShapeError
@@ -130,8 +131,9 @@ def form_of(graph: FunctionGraph, members: set[int]) -> Form | str:
         return "only loops over elements and rows know the place of an element"
     if mixing and not all(n.is_map for n in nodes):
         return "a loop over pixels neither reduces nor scans nor multiplies"
-    if mixing:
-        return _pixel_form(nodes, mixing, outputs)
+    if wide := mixing or channels_chosen(nodes):
+        space = space_of_pixels(nodes, wide, outputs)
+        return space if isinstance(space, str) else Form("pixel", space, channels=last_of(space))
     if any(n.is_product for n in nodes):
         return _product_form(graph, nodes, outputs)
     if any(n.is_count for n in nodes):
@@ -162,24 +164,6 @@ def _map_form(kind: str, nodes: list[Node], outputs: list[Value]) -> Form | str:
         if value.shape != space:
             return f"v{value.id} is smaller than the loop and must be stored"
     return Form(kind, space)
-
-
-def _pixel_form(nodes: list[Node], mixing: list[Node], outputs: list[Value]) -> Form | str:
-    """Maps over pixels; every value has all channels, or one for all of them."""
-    pictures = [n.values[0].shape for n in mixing]
-    channels = {shape[-1] for shape in pictures}
-    if len(channels) > 1:
-        return "pixels have different numbers of channels"
-    try:
-        space = broadcast_shape([*pictures, *(n.result.shape for n in nodes)])
-    except ShapeError:
-        return "extents differ"
-    for value in outputs:
-        if value.shape not in (space, (*space[:-1], 1)):
-            return f"v{value.id} is smaller than the loop and must be stored"
-    found = channels.pop()
-    assert isinstance(found, int)
-    return Form("pixel", space, channels=found)
 
 
 def _product_form(graph: FunctionGraph, nodes: list[Node], outputs: list[Value]) -> Form | str:

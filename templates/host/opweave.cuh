@@ -25,7 +25,7 @@
 #define OW_READ(p) ow_read(p)
 #define OW_OF_BOOL(T, x) of_bool<T>(x)
 #define OW_COUNT_BITS(x) __builtin_popcountll(x)
-#define OW_UNROLL_CHANNELS _Pragma("GCC unroll 4")  // so that the loop over pixels vectorises
+#define OW_UNROLL_CHANNELS _Pragma("GCC unroll 8")  // so that the loop over pixels vectorises
 #define OW_EACH_BETWEEN(l, begin, end, N) for (int l = begin; l < end; ++l)
 
 #ifdef OW_VERIFY  // not optimised

@@ -46,6 +46,7 @@ def program_of(name, target):
 
 CASES = [
     ("tonemap", "sm_75"), ("tonemap", "sm_90a"), ("tonemap", "host"), ("pixels", "sm_80"),
+    ("corners", "sm_90a"), ("corners", "host"), ("interleaved", "sm_75"),
     ("outer", "sm_80"), ("softmax 1000", "sm_90a"), ("softmax 1000", "host"),
     ("softmax 20000", "sm_80"), ("layer norm f16", "sm_80"), ("columns", "sm_80"),
     ("columns", "host"), ("standardise", "host"),

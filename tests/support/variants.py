@@ -114,6 +114,17 @@ def picked_softmax(x):
     return softmax(x[[3, 0, -1, 3]])
 
 
+def corners(boxes):
+    half = boxes[:, 2:] * 0.5
+    return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
+
+
+def interleaved(x, y):
+    made = np.empty(x.shape[0] * 3, x.dtype)
+    made[::3], made[1::3], made[2::3] = x, y, x + y
+    return made
+
+
 def bordered(x):
     y = np.pad(x, 1)
     y[0] = 1
@@ -220,6 +231,8 @@ VARIANTS = [
     Variant("column bias", add_bias, ((5, 2052), (5, 1)), toggles=VECTOR),
     Variant("outer", outer_sum, ((9, 1, 7), (1, 11, 7))),
     Variant("pixels", image_bias, ((20, 30, 3), (3,))),
+    Variant("corners", corners, ((2003, 4),), toggles={"VECTOR": 4}),
+    Variant("interleaved", interleaved, ((1003,), (1003,)), "uint8"),
     Variant("softmax 40", softmax, ((50, 40),), toggles={"THREADS_PER_ROW": 8}),
     Variant("softmax 100", softmax, ((21, 100),), toggles={"THREADS_PER_ROW": 16}),
     Variant("softmax 1000", softmax, ((7, 1000),), toggles=VECTOR | {"THREADS_PER_ROW": 32}),

@@ -1,0 +1,150 @@
+"""Tables of few columns: joins and choices of columns are loops over rows, with no place computed."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+
+RNG = np.random.default_rng(20261127)
+BOXES = RNG.standard_normal((301, 4)).astype(np.float32)
+LEFT, RIGHT = RNG.standard_normal((2, 57, 23)).astype(np.float32)
+LINE, OTHER = RNG.integers(-99, 99, (2, 200)).astype(np.int16)
+
+
+def corners(b):
+    half = b[:, 2:] * 0.5
+    return np.concatenate([b[:, :2] - half, b[:, :2] + half], axis=1)
+
+
+def columns_filled(b):
+    made = np.empty_like(b)
+    made[:, 0], made[:, 1] = b[:, 1], b[:, 0] + 1
+    made[:, 2], made[:, 3] = b[:, 3], -b[:, 2]
+    return made
+
+
+def a_column_changed(b):
+    made = b * 2
+    made[:, -1] += b[:, 0]
+    return made
+
+
+def with_ones(b):
+    return np.concatenate([b, np.ones((b.shape[0], 1), b.dtype)], axis=1)
+
+
+def every_second(x, y):
+    made = np.zeros(x.shape[0] * 2, x.dtype)
+    made[::2], made[1::2] = x, y
+    return made
+
+
+def every_second_of_rows(x, y):
+    made = np.empty((x.shape[0], 2 * x.shape[1]), x.dtype)
+    made[:, 1::2], made[:, ::2] = x, y * 2
+    return made
+
+
+def one_of_three(x, y):
+    made = np.full(x.shape[0] * 3, 7, x.dtype)
+    made[1::3] = x - y
+    return made
+
+
+# Each is one kernel over pixels.
+OF_PIXELS = {
+    "corners of boxes": (corners, BOXES),
+    "columns filled one by one": (columns_filled, BOXES),
+    "a column changed": (a_column_changed, BOXES),
+    "columns exchanged": (lambda b: np.roll(b, 1, axis=1) + 0, BOXES),
+    "a column of ones": (with_ones, BOXES[:, :3].copy()),
+    "padded columns": (lambda b: np.pad(b, ((0, 0), (1, 2))), BOXES),
+    "joined in depth": (lambda x, y: np.dstack([x, y, x * y]), LEFT, RIGHT),
+    "columns side by side": (lambda x, y: np.column_stack([x, y, x + y]), LINE, OTHER),
+    "stacked, of functions": (lambda x, y: np.stack([np.sin(x), np.cos(y)], -1), LEFT, RIGHT),
+    "and scaled behind": (lambda x, y: np.stack([x, y], -1) * [2, 3], LINE, OTHER),
+    "every second element": (every_second, LINE, OTHER),
+    "every second column": (every_second_of_rows, LEFT, RIGHT),
+    "every third over a number": (one_of_three, LINE, OTHER),
+}
+# What the same rule must leave to loops over elements or rows.
+OF_OTHERS = {
+    "halves of a line": (lambda x, y: np.concatenate([x, y]), LINE, OTHER),
+    "wide halves": (lambda x, y: np.concatenate([x, y], axis=1), LEFT, RIGHT),
+    "a row of each": (lambda x, y: np.stack([x, y]), LINE, OTHER),
+    "summed along the columns": (lambda b: np.roll(b, 1, axis=1).sum(axis=1), BOXES),
+    "rows by numbers from memory": (lambda b: b[np.abs(b[:, 0]).astype(int) % 9], BOXES),
+    "in steps that leave a rest": (lambda x, y: _in_steps(x, y, 3), LINE, OTHER),
+    "an argument in steps": (lambda x, y: x[::2] - y[::2], LINE, OTHER),
+}
+
+
+def _in_steps(x, y, step):
+    made = x * 1
+    made[::step] = y[::step]
+    return made
+
+
+def forms(function, arguments):
+    return [k.data.template for k in ow.fuse(function).lower(*arguments).kernels]
+
+
+@pytest.mark.parametrize("name", OF_PIXELS)
+def test_tables_of_few_columns_are_one_loop_over_rows(name):
+    function, *arguments = OF_PIXELS[name]
+
+    assert forms(function, arguments) == ["pixel"]
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_other_joins_are_none(name):
+    function, *arguments = OF_OTHERS[name]
+
+    assert "pixel" not in forms(function, arguments)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", OF_PIXELS | OF_OTHERS)
+def test_elements_are_those_of_numpy(name):
+    function, *arguments = (OF_PIXELS | OF_OTHERS)[name]
+    fused = ow.fuse(function)
+    made, wanted = fused(*arguments), function(*arguments)
+
+    assert made.dtype == wanted.dtype
+    np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(made, fused.unfused()(*arguments))
+
+
+@pytest.mark.host
+def test_columns_are_fixed_for_a_call_and_not_for_the_next():
+    fused = ow.fuse(with_ones)
+
+    for columns in (3, 2, 40, 3, 7, 8, 1):
+        b = RNG.standard_normal((5, columns))
+        np.testing.assert_array_equal(fused(b), with_ones(b))
+
+
+@pytest.mark.host
+def test_rows_of_steps_are_whole_or_none():
+    def every_third(x):
+        made = x * 2
+        made[1::3] = 0
+        made[2::3] += x[2::3]
+        return made
+
+    fused = ow.fuse(every_third)
+    for extent in (9, 10, 11, 12, 3, 2, 300, 0):
+        x = RNG.standard_normal(extent)
+        np.testing.assert_array_equal(fused(x), every_third(x))
+
+
+@pytest.mark.host
+def test_what_is_assigned_in_steps_has_to_fit():
+    def too_many(x, y):
+        made = x * 2
+        made[::2] = y
+        return made
+
+    x, y = np.zeros((2, 8))
+    with pytest.raises(ValueError, match="do not fit|broadcast"):
+        ow.fuse(too_many)(x, y)
