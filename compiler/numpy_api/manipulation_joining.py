@@ -38,12 +38,14 @@ def _meet(tracer: TracerLike, first: Any, other: Any, axis: int) -> None:
     """
     builder = tracer.builder
     for d, (a, b) in enumerate(zip(first.value.shape, other.value.shape, strict=True)):
-        same = Expr("eq", (builder.extent_expr(a), builder.extent_expr(b)))
-        if d != axis and builder.find(a) != builder.find(b) and not builder.require(same):
+        if d == axis or builder.find(a) == builder.find(b):
+            continue
+        if not builder.require(Expr("eq", (builder.extent_expr(a), builder.extent_expr(b)))):
             shapes = [tuple(map(builder.example, x.value.shape)) for x in (first, other)]
             raise ShapeError(
                 f"concatenate: extents along axis {d} differ: {shapes[0]} and {shapes[1]}"
             )
+        builder.unite(builder.find(a), builder.find(b))
 
 
 @numpy_function(

@@ -174,13 +174,26 @@ class _Reads(PartialReader):
         return self._cost(value) <= MOST_AGAIN // 4 or value.id in self.reduced
 
     def _is_of_pixels(self, view: Node) -> bool:
-        """True where one value for all channels of a pixel is made, and nothing else reads it."""
-        users = self.source.users
-        alone = len(users[view.values[0].id]) == 1 and view.values[0].id not in self.returned
-        found = [self.source.nodes[user].result.shape for user in users.get(view.result.id, ())]
+        """True for a value of all channels of a pixel, which nothing but their maps reads."""
+        found = [self.source.nodes[user].result.shape for user in self._users(view.result)]
         *rows, last = view.result.shape or (0,)
         wide = [s for s in found if s and is_short(s[-1]) and s[:-1] == tuple(rows)]
-        return alone and last == 1 and len(wide) == len(found)
+        return last == 1 and len(wide) == len(found) and self._is_alone(view.values[0])
+
+    def _is_alone(self, value: Value) -> bool:
+        """True where each value is read once of those that a value is made of in registers."""
+        waiting = [value]
+        while waiting:
+            item = waiting.pop()
+            if item.id in self.returned or len(self._users(item)) > 1:
+                return False
+            node = self.makers.get(item.id)
+            values = node.pointwise if node is not None and item.id not in self.stored else ()
+            waiting += [v for v in values if v.id not in self.stored]
+        return True
+
+    def _users(self, value: Value) -> list[int]:
+        return self.source.users.get(value.id, [])
 
     def _cost(self, value: Value) -> int:
         """Operations and loads for one element of a value; beyond ``LARGEST`` not all of them."""

@@ -4,6 +4,8 @@
         where(c < 2, gather(x, row, c), gather(y, row, c - 2))
     ->  where(c < 2, where(c == 0, x[:, 0:1], x[:, 1:2]), where(c == 2, y[:, 0:1], y[:, 1:2]))
 
+What only such choices read is made column by column as well: no table of it lies in memory.
+
 A loop over pixels (``compiler/scheduling/pixels.py``) has each column in a register of its own,
 and of the choices nothing is left: a compiler knows every ``c``.  What a gather reads outside of
 its table is discarded, see ``reads.py``; so any element may stand for it here.
@@ -19,9 +21,10 @@ import numpy as np
 
 from opweave.compiler.ir.expr import literal
 from opweave.compiler.ir.graph import FunctionGraph, Node, Output
-from opweave.compiler.ir.rewriting import Rewriter
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value, is_short
+from opweave.compiler.passes.partial_reads import PartialReader
 from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import I32, I64
 
 
@@ -33,25 +36,66 @@ def choose_slices(graph: FunctionGraph) -> FunctionGraph:
     return _Choosing(graph).graph()
 
 
-class _Choosing(Rewriter):
+class _Choosing(PartialReader):
     """The nodes so far."""
 
     def __init__(self, graph: FunctionGraph):
         super().__init__(graph)
+        self.by_id = {r.id: node for node in graph.nodes for r in node.results}
+        self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
         self.mapped_only: dict[int, bool] = {}
+        self.places: dict[int, list[int]] = {}  # by the id of a gather that becomes a choice
+        self.dissolved: set[int] = set()  # what is made element by element, and never as a whole
+        self.is_dissolved = False  # of the nodes that are added now
+        self.counted: set[int] = set()  # what follows from places and numbers
 
     def graph(self) -> FunctionGraph:
         for node in reversed(self.source.nodes):
-            self.mapped_only[node.result.id] = all(map(self._is_mapped, self._users(node)))
+            leads = (self._is_mapped(node.result, user) for user in self._users(node))
+            self.mapped_only[node.result.id] = all(leads)
         for node in self.source.nodes:
-            made = self._chosen(node) if node.tables else None
-            if made is not None:
-                self.replaced[node.result.id] = made
-            else:
-                self._add_renewed(node)
+            if node.tables and (found := self._places(node)) is not None:
+                self.places[node.result.id] = found
+        for node in reversed(self.source.nodes) if self.places else ():
+            if self._dissolves(node):
+                self.dissolved.add(node.result.id)
+        for node in self.source.nodes if self.places else ():
+            self._add_chosen(node)
         outputs = [self.replaced.now(o) for o in self.source.outputs]
         same = all(_alike(*pair) for pair in zip(outputs, self.source.outputs, strict=True))
         return self.rebuilt(outputs) if self.replaced and same else self.source
+
+    def add(self, node: Node) -> None:
+        super().add(node)
+        made = {r.id for r in node.results}
+        if node.is_map and all(v.id in self.counted for v in node.values):
+            self.counted |= made
+        elif not self.is_dissolved:
+            self.stored |= made
+
+    def _add_chosen(self, node: Node) -> None:
+        self.is_dissolved = node.result.id in self.dissolved
+        places = self.places.get(node.result.id)
+        made = None if places is None else self._chosen(node, places)
+        if made is None:
+            self._add_renewed(node)
+        else:
+            self.replaced[node.result.id] = made
+
+    def _dissolves(self, node: Node) -> bool:
+        """Whether only choices read a map, of whose results each element is made once for them."""
+        users = self._users(node)
+        is_plain = node.is_map and node.operator.kind is Kind.MAP and len(node.results) == 1
+        odd = bool(node.operator.mixes) or node.operator.notes_faults
+        reads = bool(node.tables) and node.result.id not in self.places
+        if not is_plain or odd or reads or not users or node.result.id in self.returned:
+            return False
+        shape = node.result.shape
+        return is_short(shape[-1]) and all(
+            (user.tables == (node.result,) and user.result.id in self.places)
+            or (user.result.id in self.dissolved and user.result.shape[-1:] == shape[-1:])
+            for user in users
+        )
 
     def _add_renewed(self, node: Node) -> None:
         """A node with its operands as they are now, of which some may have one channel for all."""
@@ -68,42 +112,41 @@ class _Choosing(Rewriter):
     def _users(self, node: Node) -> list[Node]:
         return [self.source.nodes[u] for u in self.source.users.get(node.result.id, ())]
 
-    def _is_mapped(self, user: Node) -> bool:
-        """Whether a value that a node reads leads to maps of elements, and through them alone."""
+    def _is_mapped(self, value: Value, user: Node) -> bool:
+        """Whether a value leads to maps of elements, and through them alone, or lies in memory."""
+        if user.is_view or user.tables == (value,):
+            return True
         plain = user.is_map and not user.tables and not user.operator.mixes
         shape = user.result.shape
         return plain and bool(shape) and is_short(shape[-1]) and self.mapped_only[user.result.id]
 
-    def _chosen(self, node: Node) -> Value | None:
-        """What a gather is as a choice between slices; None where it is none."""
+    def _places(self, node: Node) -> list[int] | None:
+        """The places along the last axis that a gather reads; None where it is no choice."""
         (table,), shape = node.tables, node.result.shape
         if len(shape) < 2 or not is_short(shape[-1]) or not self.mapped_only[node.result.id]:
             return None
         *others, last = node.operands[1:]
         places, extent = self._numbers(last), table.shape[-1]
-        if len(table.shape) != len(shape) or places is None or not isinstance(extent, int):
+        if len(table.shape) != len(shape) or not isinstance(extent, int):
             return None
-        if not all(self._stays(d, p, shape, table) for d, p in enumerate(others)):
+        if np.shape(places) != shape[-1:] or places.max() < 0 or places.min() >= extent:
             return None
-        inside = [n if 0 <= n < extent else None for n in places.tolist()]
-        read = self.replaced.now(table)
-        slices = {n: self._slice(read, n, node) for n in inside if n is not None}
-        return self._choice([None if n is None else slices[n] for n in inside], node)
+        stay = all(self._stays(d, p, shape, table) for d, p in enumerate(others))
+        return places.tolist() if stay else None
 
     def _stays(self, axis: int, place: Operand, shape: Shape, table: Value) -> bool:
         """Whether the places along another axis than the last are the result's own."""
         if table.shape[axis] == 1:
             return shape[axis] == 1
-        made = self.makers.get(place.id) if isinstance(place, Value) else None
+        made = self.by_id.get(place.id) if isinstance(place, Value) else None
         own = (table.shape[axis], *[1] * (len(shape) - 1 - axis))
         return made is not None and made.is_coordinate and made.result.shape == own
 
     def _numbers(self, operand: Operand) -> Any:
         """What follows from the places along the last axis and from numbers; None for others."""
         if isinstance(operand, Scalar):
-            known = operand.expr.op == "literal"
-            return operand.dtype.numpy.type(operand.expr.args[0]) if known else None
-        node = self.makers.get(operand.id)
+            return self._number_of(operand)
+        node = self.by_id.get(operand.id)
         if node is None or len(operand.shape) > 1 or node.tables:
             return None
         if node.is_coordinate:
@@ -115,30 +158,56 @@ class _Choosing(Rewriter):
             return None
         return node.operator.numpy(*found, **dict(node.attrs))
 
-    def _slice(self, table: Value, place: int, node: Node) -> Value:
-        """An element of the last axis of a table."""
+    @staticmethod
+    def _number_of(operand: Operand) -> Any:
+        """The value of a literal, as its type; None for others."""
+        if not isinstance(operand, Scalar) or operand.expr.op != "literal":
+            return None
+        return operand.dtype.numpy.type(operand.expr.args[0])
+
+    def _chosen(self, node: Node, places: list[int]) -> Value | None:
+        """What a gather is as a choice between slices; anything where the table has no place."""
+        table, extent = self.replaced.now(node.tables[0]), node.tables[0].shape[-1]
+        assert isinstance(table, Value)
+        assert isinstance(extent, int)
+        inside = [n for n, place in enumerate(places) if 0 <= place < extent]
+        items = {n: self._slice(table, places[n], node) for n in inside}
+        counted = self.fresh(I32, (len(places),))
+        attrs = (("dtype", I32.numpy_name), ("shape", counted.shape))
+        self.add(Node(OPERATORS["coordinate"], (), (counted,), attrs, node.where))
+        found = items[inside[-1]]
+        for n in reversed(inside[:-1]):
+            item = items[n]
+            if found is not None and item is not None and item != found:
+                here = self._made("equal", (counted, Scalar(literal(n), I32)), node)
+                found = self._made("where", (here, item, found), node)
+        return found if isinstance(found, Value) and None not in items.values() else None
+
+    def _slice(self, table: Value, place: int, node: Node) -> Operand | None:
+        """An element of the last axis of a table; None where it cannot be made by itself."""
         if table.shape[-1] == 1:
             return table
         row, start = OPERATORS["slice"], Scalar(literal(place), I64)
-        made = self.fresh(table.dtype, (*table.shape[:-1], 1))
         attrs = (("axis", len(table.shape) - 1), ("extent", 1), ("step", 1))
-        self.add(Node(row, (table, start), (made,), attrs, node.where))
-        return made
+        result = replace(table, shape=(*table.shape[:-1], 1))
+        return self.part(Node(row, (table, start), (result,), attrs, node.where), table)
 
-    def _choice(self, items: Sequence[Value | None], node: Node) -> Value | None:
-        """The item of each place along the last axis, anything where there is none."""
-        known = [(place, item) for place, item in enumerate(items) if item is not None]
-        if not known:
-            return None
-        counted = self.fresh(I32, (len(items),))
-        attrs = (("dtype", I32.numpy_name), ("shape", counted.shape))
-        self.add(Node(OPERATORS["coordinate"], (), (counted,), attrs, node.where))
-        *before, (_, found) = known
-        for place, item in reversed(before):
-            if item != found:
-                here = self._made("equal", (counted, Scalar(literal(place), I32)), node)
-                found = self._made("where", (here, item, found), node)
-        return found
+    def _counted(self, cut: Node, node: Node) -> Operand | None:
+        """The place of one element is a number."""
+        start = cut.operands[1]
+        assert isinstance(start, Scalar)
+        return Scalar(start.expr, node.result.dtype)
+
+    def _node(self, node: Node, operands: Sequence[Operand], position: int) -> Operand | None:
+        """A map of one element of each axis; a number, or an operand, where it is that."""
+        known = [self._number_of(operand) for operand in operands]
+        if node.operator.name == "where" and known[0] is not None:
+            return operands[1 if known[0] else 2]
+        if None not in known and len(node.results) == 1 and node.operator.kind is Kind.MAP:
+            made = node.operator.numpy(*known, **dict(node.attrs))
+            dtype = node.result.dtype
+            return Scalar(literal(dtype.numpy.type(made)), dtype)
+        return super()._node(node, operands, position)
 
     def _made(self, name: str, operands: Sequence[Operand], node: Node) -> Value:
         made = self.made(name, operands, node.where)

@@ -35,7 +35,7 @@ def simplify(graph: FunctionGraph) -> FunctionGraph:
     """
     settled = share_common(fold(fill_in(settle_views(forward(graph)))))
     looked_at = unread(settled)
-    read = choose_slices(read_through(settled))
+    read = read_through(choose_slices(settled))
     made = drop_dead(share_common(over_dense(read)), looked_at)
     raised = raise_views(made)
     return made if raised is made else drop_dead(share_common(raised), looked_at)

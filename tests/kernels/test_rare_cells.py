@@ -73,6 +73,11 @@ CELLS = {
         lambda x, k: np.where(k > 0, x, x * 2).sum(axis=1),
         (COMPLEX, 1.0),
     ),
+    ("subtract of u", "row", "sm_80"): (in_rows(lambda x: x - 1), (UINT,)),
+    ("floor_divide of u", "count", "sm_80"): (
+        lambda x: np.bincount(x // 2, minlength=9),
+        (LONG.astype(np.uint32),),
+    ),
     ("sinh of f", "row", "host"): (in_rows(np.sinh), (FLOAT,)),
     ("square of c", "row", "host"): (in_rows(np.square), (COMPLEX,)),
     ("cast", "tile", "sm_80"): (lambda x, y: x.T.astype(np.float64) + y, (SQUARE, SQUARE)),
