@@ -1,4 +1,4 @@
-"""Tables of few columns: joins and choices of columns are loops over rows, with no place computed."""
+"""Tables of few columns: joins and choices of columns are loops over rows, no place is computed."""
 
 import numpy as np
 import pytest
