@@ -163,6 +163,16 @@ class ProfileReport(Shown, by="_profiler.pieces:report"):
         """Microseconds of all kernels, by the model."""
         return sum(kernel.model.us for kernel in self.kernels)
 
+    @property
+    def roofline(self) -> str:
+        """A picture of the kernels below the roofs of their device, as the text of an SVG file.
+
+        "" where no kernel moves bytes.
+        """
+        from opweave._profiler.roofline import picture  # it knows reports
+
+        return picture(self.kernels)
+
 
 def number(value: float) -> str:
     """A counter for people.

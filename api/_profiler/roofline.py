@@ -6,17 +6,17 @@ Both are counted; the times are a model's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
 from markupsafe import Markup
 
-from opweave._html.markup import rendered
+from opweave._html.markup import rendered, text_of
 from opweave._profiler.report import KernelProfile
 from opweave.runtime.model.device import DeviceModel, described
 
-WIDTH, HEIGHT, MARGIN = 400, 240, 46
+WIDTH, HEIGHT, MARGIN, LINE = 400, 240, 46, 14
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,19 @@ def roofs(device: DeviceModel) -> tuple[float, float]:
 
 def roofline(found: Mapping[int, KernelProfile]) -> Markup:
     """The chart of numbered kernels and its figures; nothing where none moves anything."""
+    return _drawn("roofline", found)
+
+
+def picture(kernels: Sequence[KernelProfile]) -> str:
+    """The chart of some kernels as an SVG file; "" where none moves anything."""
+    legend = LINE * (len(kernels) + 1) + MARGIN // 2
+    return str(_drawn("chart", dict(enumerate(kernels)), legend, text_of("chart.css")))
+
+
+def _drawn(
+    template: str, found: Mapping[int, KernelProfile], legend: int = 0, style: str = ""
+) -> Markup:
+    """``legend``: pixels below the chart, of a file of its own, with its ``style``."""
     here = spots(found)
     if not here:
         return Markup("")
@@ -94,7 +107,7 @@ def roofline(found: Mapping[int, KernelProfile]) -> Markup:
     begin = max(10.0**x.low, 10.0**y.low / bandwidth)
     roof = [(begin, begin * bandwidth), (ridge, most), (10.0**x.high, most)]
     return rendered(
-        "roofline", width=WIDTH, height=HEIGHT, margin=MARGIN, x=x, y=y, spots=here,
-        device=device.name, roof=" ".join(f"{x.at(a)},{y.at(b)}" for a, b in roof),
+        template, legend=legend, style=style, width=WIDTH, height=HEIGHT, margin=MARGIN,
+        x=x, y=y, spots=here, device=device.name, roof=" ".join(f"{x.at(a)},{y.at(b)}" for a, b in roof),
         most=f"{most:.4g}", bandwidth=f"{bandwidth:g}",
     )  # fmt: skip

@@ -216,7 +216,8 @@ COMMANDS = (
             "their time; no GPU is needed", "profiling:run",
             (*FUNCTION, *LAUNCH,
              _flag("--source", "the source with warp instructions of each line in its margin"),
-             _flag("--blocks", "basic blocks of the binary: how often each runs, and its pipes")),
+             _flag("--blocks", "basic blocks of the binary: how often each runs, and its pipes"),
+             _value("--roofline", "FILE.svg", "write a picture of the kernels below the roofs")),
             ARGUMENTS + "\n" + PROFILE),
     Command("view", "write a page to look at: the function beside its kernels, toggles to "
             "switch, counters", "viewing:view",

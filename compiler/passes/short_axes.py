@@ -91,10 +91,14 @@ class _Choosing(PartialReader):
         if not is_plain or odd or reads or not users or node.result.id in self.returned:
             return False
         shape = node.result.shape
-        return bool(shape) and is_short(shape[-1]) and all(
-            (user.tables == (node.result,) and user.result.id in self.places)
-            or (user.result.id in self.dissolved and user.result.shape[-1:] == shape[-1:])
-            for user in users
+        return (
+            bool(shape)
+            and is_short(shape[-1])
+            and all(
+                (user.tables == (node.result,) and user.result.id in self.places)
+                or (user.result.id in self.dissolved and user.result.shape[-1:] == shape[-1:])
+                for user in users
+            )
         )
 
     def _add_renewed(self, node: Node) -> None:

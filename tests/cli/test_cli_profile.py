@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -20,7 +21,7 @@ LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
 SAID = dict(
     zip(
-        COMMANDS[4:],
+        COMMANDS[5:],
         [(LOADS, 2048), (LOADS, 16384), (CONFLICTS, 992), (CONFLICTS, 0)],
         strict=True,
     )
@@ -131,3 +132,24 @@ def test_a_mistake_is_one_line(capsys, arguments, status, says):
     assert (found, out) == (status, "")
     assert says in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.nvrtc
+def test_a_picture_has_the_kernel_below_the_roofs(capsys):
+    status, _, _ = ran(capsys, COMMANDS[4])
+    picture = ElementTree.parse("softmax.svg").getroot()
+    texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    (spot,) = picture.iter("{http://www.w3.org/2000/svg}circle")
+
+    assert status == 0
+    assert any(re.fullmatch(r"0: softmax_row_f32, .* of the roof, bound by .*", t) for t in texts)
+    assert 0 < float(spot.get("cx")) < 400
+    assert 0 < float(spot.get("cy")) < 240
+
+
+@pytest.mark.nvrtc
+def test_a_picture_that_cannot_be_written_is_an_error(capsys):
+    status, _, err = ran(capsys, COMMANDS[4].replace("softmax.svg", "no/such/folder.svg"))
+
+    assert status == 1
+    assert "no/such/folder.svg cannot be written: No such file or directory" in err
