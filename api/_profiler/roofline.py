@@ -108,6 +108,7 @@ def _drawn(
     roof = [(begin, begin * bandwidth), (ridge, most), (10.0**x.high, most)]
     return rendered(
         template, legend=legend, style=style, width=WIDTH, height=HEIGHT, margin=MARGIN,
-        x=x, y=y, spots=here, device=device.name, roof=" ".join(f"{x.at(a)},{y.at(b)}" for a, b in roof),
+        x=x, y=y, spots=here, device=device.name,
+        roof=" ".join(f"{x.at(a)},{y.at(b)}" for a, b in roof),
         most=f"{most:.4g}", bandwidth=f"{bandwidth:g}",
     )  # fmt: skip
