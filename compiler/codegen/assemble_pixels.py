@@ -112,7 +112,8 @@ class PixelAssembler(MapAssembler):
         pixels = count((*self.walk.rows, *self.walk.cols), self.extents)
         found = super().facts()
         aligned = self._is_aligned(max(4, self._line()))
-        return replace(found, can_vectorise=aligned, large=pixels * self.channels >= LARGE)
+        large = pixels * self.channels >= LARGE
+        return replace(found, can_vectorise=aligned, large=large, channels=self.channels)
 
     def text(self, operand: Operand, kept: bool) -> str:
         """Text of an operand: channel ``h`` of it, if it has channels."""

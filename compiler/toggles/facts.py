@@ -104,6 +104,7 @@ class Facts:
         is_flat: all operands lie densely, and are walked as one row.
         columns: columns that a thread walks together, where a reduction goes down columns.
         across: threads of a block side by side there.
+        channels: values of a pixel, in a loop over pixels.
         heavy: for scans, an element also takes special functions or conversions.
         shape: the tiles of this variant of a kernel of tiles, see ``tiles.VARIANTS``.
         stages: in this variant operands pass through shared memory.
@@ -132,6 +133,7 @@ class Facts:
     is_flat: bool = False
     columns: int = 1
     across: int = 1
+    channels: int = 0
     heavy: bool = False
     shape: TileShape | None = None
     stages: bool = True

@@ -80,6 +80,21 @@ def _chunks(facts: Facts) -> int:
     return min(MOST_CHUNKS, _power_below(MOST_HELD // (facts.held * _vector(facts))))
 
 
+def _pixels(facts: Facts) -> int:
+    """Consecutive pixels of a thread: an access of 16 bytes, if they fill some.
+
+    With one access the threads of a warp take neighbouring bytes.
+    """
+    if facts.device.is_host:
+        return HOST_CHUNK
+    nbytes = facts.channels * facts.itemsize
+    return next((n for n in (1, 2) if n * nbytes % 16 == 0), 4)
+
+
+def _chunks_of_pixels(facts: Facts) -> int:
+    return min(4, 8 // _pixels(facts)) if facts.large and not facts.device.is_host else 1
+
+
 def _chunks_of_part(facts: Facts) -> int:
     """Accesses in flight of a thread that shares a row."""
     if facts.device.is_host or facts.slots > SLOTS_PER_BYTE * facts.moved:
@@ -158,8 +173,8 @@ MAP = (
 )
 PIXEL = (
     MAP[0],
-    power("VECTOR", "consecutive pixels of one access", on_device(4, host=64)),
-    power("CHUNKS", OF_CHUNKS, lambda f: 2 if f.large and not f.device.is_host else 1),
+    power("VECTOR", "consecutive pixels of one access", _pixels),
+    power("CHUNKS", OF_CHUNKS, _chunks_of_pixels),
 )
 # Bytes of a block's own counts, of 512 threads: four such blocks fill a multiprocessor of an A100.
 PRIVATE_BYTES = 40 * 1024

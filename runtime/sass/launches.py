@@ -104,7 +104,8 @@ def placed(kernel: Kernel, slots: list[bytes], arrays: Sequence[Any]) -> dict[in
         if param.kind not in POINTERS:
             continue
         address = int.from_bytes(slots[slot], "little")
-        root = next((r for r in roots if 0 <= address - pointer(r) <= r.nbytes), None)
+        around = (r for r in roots if 0 <= address - pointer(r) <= r.nbytes)
+        root = max(around, key=pointer, default=None)  # where one ends another one may begin
         start = address if root is None else pointer(root)
         number = bases.setdefault(start, len(bases) + 1)
         sizes[number] = 0 if root is None else root.nbytes

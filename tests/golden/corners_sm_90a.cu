@@ -8,7 +8,7 @@
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
 #define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define BLOCK             256  // threads in a block
-#define VECTOR            4    // consecutive pixels of one access
+#define VECTOR            1    // consecutive pixels of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
 #include "opweave.cuh"
 

@@ -74,6 +74,14 @@ def test_a_kernel_that_reads_once_asks_for_each_sector_once(target, function, ar
     assert kernel.counters["opweave__bytes_least.sum"] <= 32 * (loads + stores)
 
 
+def test_arrays_that_lie_end_to_end_are_two():
+    memory = bytearray(8 << 12)
+    x, y = (np.frombuffer(memory, np.float32, 1 << 12, at) for at in (0, 4 << 12))
+    (kernel,) = ow.profile(polynomial, x, y, target="sm_90a").kernels
+
+    assert kernel.counters["opweave__bytes_least.sum"] == 3 * x.nbytes
+
+
 @pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_100", "sm_120"])
 def test_a_map_on_the_other_architectures(target):
     (kernel,) = ow.profile(polynomial, f32(1000), f32(1000), target=target).kernels

@@ -231,7 +231,7 @@ VARIANTS = [
     Variant("column bias", add_bias, ((5, 2052), (5, 1)), toggles=VECTOR),
     Variant("outer", outer_sum, ((9, 1, 7), (1, 11, 7))),
     Variant("pixels", image_bias, ((20, 30, 3), (3,))),
-    Variant("corners", corners, ((2003, 4),), toggles={"VECTOR": 4}),
+    Variant("corners", corners, ((2003, 4),), toggles=VECTOR | {"VECTOR": 1}),
     Variant("interleaved", interleaved, ((1003,), (1003,)), "uint8"),
     Variant("softmax 40", softmax, ((50, 40),), toggles={"THREADS_PER_ROW": 8}),
     Variant("softmax 100", softmax, ((21, 100),), toggles={"THREADS_PER_ROW": 16}),
