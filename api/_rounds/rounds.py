@@ -15,17 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from opweave._functions.fused import Fused
-from opweave._functions.parts import BREAKS
-from opweave._functions.ready import Ready
-from opweave._repeats.carried import Carried, begun
-from opweave._repeats.changing import ChangingNumbers, Numbers
-from opweave._repeats.counting import Counting
-from opweave._repeats.looping import most_written, prepared_for
+from opweave._rounds.carried import Carried, ReadyLike, StepLike, begun
+from opweave._rounds.changing import ChangingNumbers, Numbers
+from opweave._rounds.counting import Counting
+from opweave._rounds.looping import most_written, prepared_for
 from opweave.compiler.codegen.repeats import written_out
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Value
+from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.configuration import config
@@ -59,15 +57,16 @@ class CountedRounds:
             have left them; None where the step asks for their values.
     """
 
-    def __init__(self, step: Fused, n: int, counting: Counting):
+    def __init__(self, step: StepLike, n: int, counting: Counting):
         self.n, self.counting = n, counting
         self.placed: Set[int] | None = frozenset()
         self._compile(step)
 
-    def _compile(self, step: Fused) -> None:
+    def _compile(self, step: StepLike) -> None:
         """Forget all calls, and compile this step from now on."""
         self._known: dict[int, CountedRound] = {}
-        self.step = Fused(step.given, step.static, step.options, partial(self._check, False))
+        check = partial(self._check, False)
+        self.step: StepLike = type(step)(step.given, step.static, step.options, check)
         self.asking = self.counting.asking(step, partial(self._check, True))
         self.by_python = False
 
@@ -101,10 +100,10 @@ class CountedRounds:
                 if not self.placed:
                     raise
                 self.placed, more = None, []  # it asks a number for its value
-            options = self.step.options
-            counted = tuple(dict.fromkeys((*options.counted, *more)))
-            step = Fused(self.step.given, self.step.static, replace(options, counted=counted))
-            self._compile(step)
+            step = self.step
+            counted = tuple(dict.fromkeys((*step.options.counted, *more)))
+            options = replace(step.options, counted=counted)
+            self._compile(type(step)(step.given, step.static, options))
 
     def _run(self, given: tuple[Any, ...]) -> Any:
         placed = self.placed or ()
@@ -156,7 +155,7 @@ class CountedRounds:
             return self._next(args, rounds)
 
     def _bound(
-        self, fused: Fused, args: tuple[Any, ...], number: int
+        self, fused: StepLike, args: tuple[Any, ...], number: int
     ) -> tuple[CountedRound, Sequence[Any]]:
         """What runs a round with these arguments, and the leaves that it takes."""
         by_place, by_name = self.counting.given(args, number)
@@ -188,7 +187,7 @@ class CountedRound:
 
     def __init__(
         self,
-        ready: Ready,
+        ready: ReadyLike,
         carried: Carried,
         numbers: ChangingNumbers,
         asks: bool,
