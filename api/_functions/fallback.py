@@ -9,6 +9,7 @@ from opweave._functions.budget import TooLongError, tell, warn_of_limit
 from opweave._functions.judging import Judging
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, without_frames
+from opweave._functions.preparing import is_on_gpu
 from opweave._functions.ready import Ready, packed_into
 from opweave._functions.short import NOT_WORTH, ByNumPy, keep, text_of
 from opweave._loops.rolling import NotRolled
@@ -47,6 +48,8 @@ class Fallback(Judging):
         reasons = self._parts.reasons
         if self.loops.runs(kinds := self._plain.by_size(call)):
             raise ByNumPy("", again=True, rolled=kinds)
+        if is_on_gpu(call) and self.device_loops.runs(kinds):
+            raise ByNumPy("", on_gpu=kinds)
         try:
             if self._plain and (told := self._plain.found(call)) is not None:
                 raise ByNumPy(*told, again=True)
@@ -66,6 +69,8 @@ class Fallback(Judging):
 
         Behind a write an error is no reason against parts, where what comes before is written.
         """
+        if self._is_for_gpu(call, error):
+            raise ByNumPy("", on_gpu=self._plain.by_size(call)) from None
         if self._is_for_c(call, error):
             assert isinstance(error, OpweaveError)
             kinds, why = self._plain.by_size(call), self._pace.why_numpy(call, error)
@@ -222,6 +227,9 @@ class Fallback(Judging):
                 result = self.loops.learned(told.rolled, told.learns, args, kwargs)
             except NotRolled:
                 return self.whole(args, kwargs, out)
+            return result if out is None else packed_into(out, result)
+        if told.on_gpu is not None:
+            result = self.device_loops.run(told.on_gpu, args, kwargs)
             return result if out is None else packed_into(out, result)
         is_rolled = told.rolled is not None
         run = self.loops.runner(told.rolled, told.lines) if is_rolled else self.given

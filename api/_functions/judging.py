@@ -10,7 +10,10 @@ from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, WholeLines, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import NOT_WORTH, LeftToNumPy, Pace
+from opweave._loops.called import CalledFunctions
 from opweave._loops.rolling import Loops
+from opweave._rounds.on_gpu import DeviceLoops
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
 from opweave.opcodes.errors import OpweaveError, RecompileError
 
@@ -35,7 +38,14 @@ class Judging:
             given, preparing.options, partial(WholeLines, options=preparing.options)
         )
         self.whole: Callable[..., Any] = given  # runs a call as any other
-        preparing.may_roll = lambda call: self.loops.has_own() and self._may_roll(call)
+        own = self._signature
+        static = tuple(n for n, s in zip(own.names, own.static, strict=False) if s)
+        self.device_loops = DeviceLoops(given, static, preparing.options)
+        preparing.may_roll = self._may_be_rolled
+
+    def fuse_others(self, fuse: Callable[..., Any]) -> None:
+        """Have other functions fused: those that it calls, and the lines that it is made of."""
+        self.loops.called, self.device_loops.fuse = CalledFunctions(self.given, fuse), fuse
 
     def restart(self, parts: Parts) -> None:
         """Other parts from now on, whose calls may be traced in vain again."""
@@ -43,7 +53,24 @@ class Judging:
         self._pace = Pace(self._preparing)
         self._plain.clear()
         self.loops.clear()
+        self.device_loops.clear()
         self.told.discard(RecompileError)
+
+    def _may_be_rolled(self, call: Call) -> bool:
+        """Whether a call that is long may have a loop of its own, which is not written out."""
+        if is_on_gpu(call):
+            return self._may_roll_there(call)
+        return self.loops.has_own() and self._may_roll(call)
+
+    def _may_roll_there(self, call: Call) -> bool:
+        """Whether rounds of a call on a GPU may be launched one after the other."""
+        is_there = bool(call.arrays) and all(map(is_cupy, call.arrays))
+        return is_there and self.device_loops.may_run(self._plain.by_size(call))
+
+    def _is_for_gpu(self, call: Call, error: Exception) -> bool:
+        """Whether a call on a GPU is no whole for a loop that is too long to be written out."""
+        is_long = isinstance(error, OpweaveError) and error.mean_seconds is not None
+        return is_long and is_on_gpu(call) and self._may_roll_there(call)
 
     def _is_for_c(self, call: Call, error: Exception) -> bool:
         """Whether a loop is why a call is no whole, or stands beside a line that breaks.

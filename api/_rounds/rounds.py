@@ -55,11 +55,13 @@ class CountedRounds:
         by_python: what says so cannot be compiled with the step, and is called by Python.
         placed: places of the numbers that a round finds in memory, where the last one's kernels
             have left them; None where the step asks for their values.
+        kinds: how many prepared calls had the rounds of the last loop.
     """
 
     def __init__(self, step: StepLike, n: int, counting: Counting):
         self.n, self.counting = n, counting
         self.placed: Set[int] | None = frozenset()
+        self.kinds = 0
         self._compile(step)
 
     def _compile(self, step: StepLike) -> None:
@@ -87,11 +89,15 @@ class CountedRounds:
         if not places <= self.placed:
             raise ComputedNumbers(places | self.placed)
 
-    def __call__(self, args: tuple[Any, ...]) -> Any:
-        """What the step returns last, in new arrays, and how many rounds there were."""
+    def __call__(self, args: tuple[Any, ...], n: int | None = None) -> Any:
+        """What the step returns last, in new arrays, and how many rounds there were.
+
+        Args:
+            n: rounds at most, if it is not ``self.n``.
+        """
         while True:
             try:
-                return self._run(args)
+                return self._run(args, self.n if n is None else n)
             except ComputedNumbers as found:
                 self.placed = found.places
                 names = [n for n, _ in self.step.parameters if n != self.counting.counter]
@@ -105,17 +111,19 @@ class CountedRounds:
             options = replace(step.options, counted=counted)
             self._compile(type(step)(step.given, step.static, options))
 
-    def _run(self, given: tuple[Any, ...]) -> Any:
+    def _run(self, given: tuple[Any, ...], n: int) -> Any:
         placed = self.placed or ()
         args = tuple(
             np.asarray(a) if n in placed and isinstance(a, np.generic) else a
             for n, a in enumerate(given)
         )
-        found, *_ = self._next(args, 0)
+        found, *_ = self._next(args, 0, n)
         count, rounds, is_over = found.carried.count, 0, False
         args, state = (*map(begun, args[:count]), *args[count:]), list(given[:count])
-        while rounds < self.n and not is_over:
-            found, values, most = self._next(args, rounds)
+        kinds: set[int] = set()
+        while rounds < n and not is_over:
+            found, values, most = self._next(args, rounds, n)
+            kinds.add(id(found))
             made, ran = self._made(found, values, args, rounds, most)
             if found.asks:
                 is_over = self.counting.is_enough(made.pop())
@@ -123,6 +131,7 @@ class CountedRounds:
             state = [m if is_array(a) else a for m, a in zip(made, args, strict=False)]
             if self.by_python and not rounds % self.counting.every:
                 is_over = self.counting.is_over(tuple(state))
+        self.kinds = len(kinds)
         if not (rounds and found.is_apart):
             state = [a.copy() if is_array(a) else a for a in state]
         left = tuple(state) if found.carried.is_tuple else state[0]
@@ -139,9 +148,11 @@ class CountedRounds:
         fused = self.asking if found.asks and self.asking else self.step
         return found.leaves(fused(*by_place, **by_name)), 1
 
-    def _next(self, args: tuple[Any, ...], rounds: int) -> tuple[CountedRound, Sequence[Any], int]:
+    def _next(
+        self, args: tuple[Any, ...], rounds: int, n: int
+    ) -> tuple[CountedRound, Sequence[Any], int]:
         """What runs behind so many rounds, the leaves that it takes, and its rounds at most."""
-        left, every = self.n - rounds, self.counting.every
+        left, every = n - rounds, self.counting.every
         before = every - rounds % every  # rounds until it is asked
         if self.asking is None:
             most = min(left, before) if self.by_python else left
@@ -152,7 +163,7 @@ class CountedRounds:
             return *self._bound(self.asking, args, rounds), left if every == 1 else 1
         except BREAKS:  # if the step is to blame, it is refused without the question
             self.asking, self.by_python = None, True
-            return self._next(args, rounds)
+            return self._next(args, rounds, n)
 
     def _bound(
         self, fused: StepLike, args: tuple[Any, ...], number: int

@@ -116,7 +116,8 @@ class DeviceStart(StepwiseStart):
         stream, loops = self.cuda.get_current_stream(), self._loops
         with loops.lock:  # the memory of a graph serves one loop after the other
             no_graph = self._is_large or self.plan.computes or is_captured(stream)
-            if times < self._per_graph + 2 or no_graph or turns.differ:
+            no_graph |= turns.differ or turns.enough is not None
+            if times < self._per_graph + 2 or no_graph:
                 start = partial(self.launch, self.memory())
                 spare = self._lasting(turns.made_spare) if times > 1 else None
                 turns.apart(start, times, spare=spare)

@@ -1,0 +1,159 @@
+"""Functions with a loop on a GPU: its rounds are compiled once, and launched one after the other.
+
+Of a function that is too long to be one program, the lines before its loop, one round, and the
+lines behind are functions of their own, each fused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import FunctionType
+from typing import Any
+
+from opweave._rounds.carried import StepLike
+from opweave._rounds.device_rounds import DeviceRounds, Fuse, Names, NotRolledError
+from opweave._rounds.splitting import REST, Passage, Split, split
+from opweave.compiler.captures.source import NoLoopError, has_loop
+from opweave.compiler.ir.plain_arrays import is_array
+from opweave.compiler.pipeline.driver import Options
+from opweave.configuration import config
+
+# Kinds of calls of which is known what becomes of them.
+MOST_KINDS = 64
+
+
+class LoopOnGpu:
+    """A function whose rounds are launched one after the other.
+
+    Attributes:
+        rounds: its rounds.
+        left: why Python runs them, or "".
+    """
+
+    def __init__(self, function: FunctionType, fuse: Fuse, options: Options):
+        """Take a function apart.
+
+        Raises:
+            NoLoopError: it cannot be.
+        """
+        self.split: Split = split(function)
+        self._signature = inspect.signature(function)
+        self._fuse, self._options = fuse, options
+        self._made: dict[Any, Callable[..., Any]] = {}
+        self.rounds = DeviceRounds(self.split, fuse, options)
+        self.left = ""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found, whole = self._signature.bind(*args, **kwargs), self.split
+        found.apply_defaults()
+        names: Names = {**found.arguments}
+        own = [n for n in whole.parameters if n in whole.before.read or is_array(names[n])]
+        kept = sorted(whole.before.stored & whole.needed)
+        if whole.before.nodes:
+            names |= zip(kept, self._run(whole.before, own, kept, names), strict=True)
+        items = self._run(whole.items, sorted(whole.items.read), None, names)
+        self._loop(names, items)
+        if items:
+            names[whole.target] = items[-1]
+        read = sorted(whole.behind.read)
+        given = [n for n in read if n in names]
+        unbound = tuple(n for n in read if n not in names)
+        return self._run(whole.behind, given, None, names, unbound)
+
+    def _run(
+        self, lines: Passage, given: Sequence[str], returned: Sequence[str] | None, names: Names,
+        unbound: tuple[str, ...] = (),
+    ) -> Any:  # fmt: skip
+        """What lines return of these names: fused, but where there is nothing to compute."""
+        key = id(lines), (*given,), unbound
+        if key not in self._made:
+            made = lines.function(given, returned, unbound=unbound)
+            plain = lines is self.split.items or lines.is_plain or unbound
+            self._made[key] = made if plain else self._fuse(made, self._options)
+        return self._made[key](*(names[n] for n in given))
+
+    def _loop(self, names: Names, items: Sequence[int]) -> None:
+        """Run all rounds; by Python and CuPy, where a round is no whole."""
+        done = 0
+        if not self.left:
+            try:
+                return self.rounds(names, items)
+            except NotRolledError as error:
+                self.left, done = f"{error}", error.done
+        whole = self.split
+        kept = {*whole.results} - whole.round.sure
+        names[REST] = items[done:]
+        given = [*sorted((whole.round.read | kept) - {whole.target}), REST]
+        names |= zip(whole.results, self._by_python(given, names), strict=True)
+        return None
+
+    def _by_python(self, given: Sequence[str], names: Names) -> Any:
+        whole = self.split
+        loop = whole.others.function(given, whole.results)
+        return loop(*(names[n] for n in given))
+
+
+class DeviceLoops:
+    """What becomes of a function's loop on a GPU, by the kinds of its calls.
+
+    Attributes:
+        fuse: fuses the lines that it is taken apart to.
+        known: how calls run whose rounds are launched one after the other; None where they do not.
+    """
+
+    def __init__(self, given: Callable[..., Any], static: tuple[str, ...], options: Options):
+        self._given, self._options, self._static = given, options, static
+        self.fuse: Callable[..., StepLike] | None = None
+        self.known: dict[Any, LoopOnGpu | None] = {}
+        self._code: Any = None
+        self._has_any = False
+
+    def clear(self) -> None:
+        """Take the function apart anew."""
+        self.known.clear()
+        self._code = None
+
+    def may_run(self, kinds: Any) -> bool:
+        """Whether calls of some kinds may run so, as far as is known."""
+        return config.loops and self.known.get(kinds, self) is not None and self._is_apart()
+
+    def runs(self, kinds: Any) -> bool:
+        """Whether it is known that they do."""
+        return self.may_run(kinds) and kinds in self.known
+
+    def run(self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run a call."""
+        found = self.known.get(kinds)
+        if found is None:
+            if len(self.known) >= MOST_KINDS:
+                self.known.clear()
+            found = self.known[kinds] = self._made()
+        try:
+            return found(*args, **kwargs)
+        finally:
+            if found.left:
+                self.known[kinds] = None
+
+    def _made(self) -> LoopOnGpu:
+        fuse, given = self.fuse, self._given
+        assert fuse is not None
+        assert isinstance(given, FunctionType)
+
+        def fused(function: FunctionType, options: Options) -> StepLike:
+            own = function.__code__.co_varnames
+            return fuse(function, tuple(n for n in self._static if n in own), options)
+
+        return LoopOnGpu(given, fused, self._options)
+
+    def _is_apart(self) -> bool:
+        """Whether the function can be taken apart."""
+        code = getattr(self._given, "__code__", None)
+        if code is not self._code:
+            self.clear()
+            self._code, self._has_any = code, False
+            if isinstance(self._given, FunctionType) and has_loop(self._given.__code__):
+                with suppress(NoLoopError):
+                    self._has_any = split(self._given) is not None
+        return self._has_any and self.fuse is not None

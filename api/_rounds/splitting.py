@@ -1,0 +1,296 @@
+"""Functions with a loop as three: the lines before it, one round of it, and the lines behind.
+
+def f(u, n):                  before: def f(u): v = u * 2; return v
+    v = u * 2                 round:  def f(v, i): v = v + i; return v
+    for i in range(n):   ->   behind: def f(v): return v.sum()
+        v = v + i
+    return v.sum()
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FunctionType
+
+from opweave.compiler.captures.source import (
+    SEES_NAMES,
+    NoLoopError,
+    code_of,
+    read_in,
+    stored_in,
+    tree_of,
+)
+from opweave.opcodes.cached import cached_property
+
+# What no function has that is taken apart: it binds or keeps names in ways of its own.
+NEVER = (
+    ast.Yield, ast.YieldFrom, ast.Await, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+    ast.Lambda, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete, ast.NamedExpr,
+)  # fmt: skip
+# What leaves a round before its end, or goes on behind an error in it.
+NEVER_IN_ROUNDS = (ast.Try, ast.TryStar, ast.With, ast.Raise, ast.Assert, ast.Return, ast.Match)
+# Where a function that was made here has its tree.
+TREE = "__opweave_tree__"
+# What names the rounds of a loop that are left.
+REST = "rounds of opweave"
+SEES_FRAMES = frozenset(("_getframe", "currentframe"))
+Loop = ast.For | ast.While
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Statements that become a function of their own.
+
+    Attributes:
+        of: the user's function.
+        read: names of its own that they read before they surely assign to them.
+        stored: names that they assign to; ``sure``: those that they do whatever way they take.
+    """
+
+    of: FunctionType
+    nodes: Sequence[ast.stmt]
+    read: frozenset[str]
+    stored: frozenset[str]
+    sure: frozenset[str]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether they compute nothing: names and constants are assigned and returned."""
+        plain = (ast.Assign, ast.Return, ast.Pass, ast.Name, ast.Constant, ast.Tuple, ast.Load,
+                 ast.Store)  # fmt: skip
+        nodes = (n for node in self.nodes for n in ast.walk(node))
+        documented = (ast.Expr,) if all(map(_is_text, self.nodes[:1])) else ()
+        return all(isinstance(n, (*plain, *documented)) for n in nodes)
+
+    def function(
+        self, given: Sequence[str], returned: Sequence[str] | None,
+        first: Sequence[ast.stmt] = (), nodes: Sequence[ast.stmt] | None = None,
+        unbound: Sequence[str] = (),
+    ) -> FunctionType:  # fmt: skip
+        """A function of some names that runs the lines, and returns others.
+
+        Args:
+            returned: names; None where the lines return by themselves.
+            first: statements before them; ``nodes``: in their place.
+            unbound: names that are its own, and to which nothing is assigned.
+        """
+        function = self.of
+        made = ast.parse("def lines(): pass").body[0]
+        assert isinstance(made, ast.FunctionDef)
+        body = [copy.deepcopy(n) for n in (*first, *(self.nodes if nodes is None else nodes))]
+        if returned is not None:
+            values: list[ast.expr] = [ast.Name(n, ast.Load()) for n in returned]
+            body.append(ast.Return(ast.Tuple(values, ast.Load())))
+        never: list[ast.stmt] = [
+            ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in unbound
+        ]
+        if never or not body:
+            body.insert(0, ast.If(ast.Constant(False), never or [ast.Pass()], []))
+        made.name, made.body = function.__name__, body
+        made.args = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
+        made.lineno = function.__code__.co_firstlineno  # lines are counted from there
+        made.end_lineno = max((n.end_lineno or 0 for n in self.nodes), default=made.lineno)
+        for node in body:
+            if not hasattr(node, "lineno"):
+                ast.copy_location(node, self.nodes[-1] if self.nodes else made)
+        code = code_of(ast.fix_missing_locations(made), function)
+        found = FunctionType(code, function.__globals__, function.__name__, None,
+                             function.__closure__)  # fmt: skip
+        setattr(found, TREE, made)
+        found.__module__, found.__qualname__ = function.__module__, function.__qualname__
+        return found
+
+
+@dataclass(frozen=True)
+class Split:
+    """A function with a loop over a range, whose rounds it may leave by their end alone.
+
+    Attributes:
+        before, round, behind: its lines.
+        loop: the loop.
+        parameters: of the function.
+        target: the name that counts the rounds.
+        results: names that a round leaves to the next one, or to the lines behind.
+        steady: arrays get other names in each round as they do in any other.
+    """
+
+    before: Passage
+    round: Passage
+    behind: Passage
+    loop: ast.For
+    parameters: tuple[str, ...]
+    target: str
+    results: tuple[str, ...]
+    steady: bool
+
+    @cached_property
+    def items(self) -> Passage:
+        """What the loop goes through, as lines that return it."""
+        returned = ast.copy_location(ast.Return(self.loop.iter), self.loop.iter)
+        return _lines(self.round.of, [returned], self.own)
+
+    @cached_property
+    def others(self) -> Passage:
+        """The loop itself over what ``REST`` names, as lines."""
+        loop = ast.For(self.loop.target, ast.Name(REST, ast.Load()), self.loop.body, [])
+        return _lines(self.round.of, [ast.copy_location(loop, self.loop)], self.own)
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The names of the function."""
+        lines = self.before, self.round, self.behind
+        return frozenset(self.parameters).union({self.target}, *(each.stored for each in lines))
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """What the loop and the lines behind it read of what was there before."""
+        kept = {*self.results} - self.round.sure
+        behind = self.behind.read - ({self.target} | {*self.results} & self.round.sure)
+        within = self.round.read - {self.target}
+        return frozenset(within | behind | kept | self.items.read)
+
+
+def split(function: FunctionType) -> Split:
+    """The lines of a function around its first loop.
+
+    Raises:
+        NoLoopError: there is none over a range, its rounds may be left in other ways, or the
+            function does with its names what its lines alone could not.
+    """
+    tree, code, name = _tree_of(function), function.__code__, function.__name__
+    at = next((n for n, node in enumerate(tree.body) if isinstance(node, ast.For)), None)
+    if at is None:
+        raise NoLoopError(f"{name} has no loop of its own level")
+    loop = tree.body[at]
+    assert isinstance(loop, ast.For)
+    own, target = _own_names(function, tree), _checked(loop, name)
+    if any(isinstance(n, ast.Return) for node in tree.body[:at] for n in ast.walk(node)):
+        raise NoLoopError(f"{name} may return before its loop")
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    before, inside = _lines(function, tree.body[:at], own), _lines(function, loop.body, own)
+    behind = _lines(function, [*loop.orelse, *tree.body[at + 1 :]], own)
+    results = inside.stored & (inside.read | behind.read) - {target}
+    steady = _is_steady(loop.body)
+    made = Split(before, inside, behind, loop, parameters, target, (*sorted(results),), steady)
+    bound = before.sure.union(parameters)
+    if not made.needed <= bound or not results <= inside.sure | bound or target in inside.stored:
+        raise NoLoopError(f"{name} has names in its loop that may be nobody's")
+    return made
+
+
+def _tree_of(function: FunctionType) -> ast.FunctionDef:
+    """The tree of a function that names alone tell apart.
+
+    Raises:
+        NoLoopError: it has others inside, or sees its own names, or has no source.
+    """
+    tree = function.__dict__[TREE] if TREE in function.__dict__ else tree_of(function)
+    assert isinstance(tree, ast.FunctionDef)
+    is_variadic = function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    if is_variadic or any(isinstance(n, NEVER) or _sees_names(n) for n in _inside(tree)):
+        raise NoLoopError(f"{function.__name__} does more with its names than to assign to them")
+    return tree
+
+
+def _own_names(function: FunctionType, tree: ast.FunctionDef) -> frozenset[str]:
+    """The names of a function, but for those of comprehensions.
+
+    Raises:
+        NoLoopError: ``range`` is one of them, or a name is of both.
+    """
+    code, nodes = function.__code__, _inside(tree)
+    targets = [n.target for n in nodes if isinstance(n, ast.comprehension)]
+    within = {id(n) for t in targets for n in ast.walk(t)}
+    each = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    names = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    own = {n.id for n in names if id(n) not in within}.union(parameters)
+    is_pythons = function.__globals__.get("range", range) is range
+    if each & own or "range" in {*own, *code.co_freevars} or not is_pythons:
+        raise NoLoopError(f"{function.__name__} has one name for two things")
+    return frozenset(own)
+
+
+def _checked(loop: ast.For, name: str) -> str:
+    """The name that counts the rounds of a loop.
+
+    Raises:
+        NoLoopError: it goes through no range, or may be left in its midst.
+    """
+    found = loop.iter
+    if not (isinstance(found, ast.Call) and isinstance(found.func, ast.Name)):
+        raise NoLoopError(f"the loop of {name} goes through no range")
+    if found.func.id != "range" or not isinstance(loop.target, ast.Name):
+        raise NoLoopError(f"the loop of {name} goes through no range")
+    inside = [n for node in loop.body for n in ast.walk(node)]
+    if any(isinstance(n, NEVER_IN_ROUNDS) for n in inside) or _jumps(loop.body):
+        raise NoLoopError(f"the loop of {name} may be left in the midst of a round")
+    return loop.target.id
+
+
+def _lines(function: FunctionType, nodes: Sequence[ast.stmt], own: frozenset[str]) -> Passage:
+    read, sure = _flow(nodes, frozenset())
+    stored = frozenset().union(*map(stored_in, nodes)) & own
+    return Passage(function, nodes, read & own, stored, sure & own)
+
+
+def _flow(
+    nodes: Sequence[ast.stmt], sure: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Names that statements read before they surely assign to them, and what they surely do."""
+    read: frozenset[str] = frozenset()
+    for node in nodes:
+        if isinstance(node, ast.If):
+            one, other = _flow(node.body, sure), _flow(node.orelse, sure)
+            read |= (read_in(node.test) - sure) | one[0] | other[0]
+            sure = one[1] & other[1]
+        elif isinstance(node, Loop):
+            asked = node.iter if isinstance(node, ast.For) else node.test
+            bound = stored_in(node.target) if isinstance(node, ast.For) else set[str]()
+            read |= (read_in(asked) - sure) | _flow(node.body, sure | bound)[0]
+            read |= _flow(node.orelse, sure)[0]
+        else:
+            read |= read_in(node) - sure
+            is_sure = isinstance(node, ast.Assign | ast.AugAssign) or (
+                isinstance(node, ast.AnnAssign) and node.value is not None
+            )
+            sure = sure | stored_in(node) if is_sure else sure
+    return read, sure
+
+
+def _is_steady(body: Sequence[ast.stmt]) -> bool:
+    """Whether no branch of a round assigns to names: all rounds name arrays alike."""
+    branches = (ast.If, ast.While, ast.IfExp, ast.BoolOp)
+    return not any(isinstance(n, branches) for node in body for n in ast.walk(node))
+
+
+def _jumps(body: Sequence[ast.stmt]) -> bool:
+    """Whether statements of a loop leave its round; loops inside of it have their own."""
+    for node in body:
+        if isinstance(node, ast.Break | ast.Continue):
+            return True
+        if isinstance(node, Loop):
+            if _jumps(node.orelse):
+                return True
+        elif isinstance(node, ast.If) and (_jumps(node.body) or _jumps(node.orelse)):
+            return True
+    return False
+
+
+def _inside(tree: ast.FunctionDef) -> list[ast.AST]:
+    """The nodes of a function, but for itself and its parameters."""
+    return [n for node in tree.body for n in ast.walk(node)]
+
+
+def _sees_names(node: ast.AST) -> bool:
+    own, attribute = getattr(node, "id", ""), getattr(node, "attr", "")
+    mangled = any(n.startswith("__") and not n.endswith("__") for n in (own, attribute))
+    return own in SEES_NAMES | SEES_FRAMES or attribute in SEES_FRAMES or mangled
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
