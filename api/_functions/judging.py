@@ -15,6 +15,7 @@ from opweave._loops.rolling import Loops
 from opweave._rounds.on_gpu import DeviceLoops
 from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
+from opweave.configuration import config
 from opweave.opcodes.errors import OpweaveError, RecompileError
 
 
@@ -65,6 +66,7 @@ class Judging:
     def _may_roll_there(self, call: Call) -> bool:
         """Whether rounds of a call on a GPU may be launched one after the other."""
         is_there = bool(call.arrays) and all(map(is_cupy, call.arrays))
+        is_there = is_there and config.device != "cuda"  # else they may be copies of NumPy's
         return is_there and self.device_loops.may_run(self._plain.by_size(call))
 
     def _is_for_gpu(self, call: Call, error: Exception) -> bool:
@@ -97,6 +99,10 @@ class Judging:
         from opweave._programs.explain import explain_numpy, explain_parts
         from opweave._programs.notes import notes_of
 
+        if self._is_for_gpu(call, why):
+            self.device_loops.looked_at(kinds := self._plain.by_size(call), args, kwargs)
+            if (told := self.device_loops.explained(kinds)) is not None:
+                return told
         numpys, stays = self._pace.why_numpy(call, why), isinstance(why, RoundsError)
         if self._is_for_c(call, why) or (numpys and self._may_have_lines(call, why)):
             kinds, lines = self._plain.by_size(call), breaks_at_lines(why)
@@ -122,6 +128,8 @@ class Judging:
         from opweave._programs.explain import explain_loops, explain_numpy
 
         kinds, name = self._plain.by_size(call), self._signature.name
+        if is_on_gpu(call) and (there := self.device_loops.explained(kinds)) is not None:
+            return there
         if (told := self._plain.found(call)) is not None:
             return explain_numpy(name, told[0]).with_notes(self.loop_notes(call))
         found = self.loops.known.get(kinds) if self.loops.runs(kinds) else None

@@ -23,8 +23,9 @@ from opweave.compiler.captures.structure import Changing
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.pipeline.driver import Options
-from opweave.opcodes.errors import ArgumentError, LaunchError, OpweaveError, UnsupportedError
+from opweave.opcodes.errors import ArgumentError, LaunchError, OpweaveError
 from opweave.runtime.calls.arrays import assigned, overlap
+from opweave.runtime.calls.writes import Unwritten
 
 # Rounds of one step, at most: so many names may exchange their arrays in a ring.
 MOST_TOGETHER = 4
@@ -85,9 +86,9 @@ class DeviceRounds:
         self.why, self.listed, self.single = "", 0, 0
 
     @property
-    def steps(self) -> list[Any]:
-        """Prepared calls of the rounds."""
-        return [rest.ready for rest in self._known.values()]
+    def known(self) -> list[Rest]:
+        """How rounds run, of the kinds that there were."""
+        return [*self._known.values()]
 
     def __call__(self, names: Names, items: Sequence[int]) -> None:
         """Run all rounds, and let names have what they leave.
@@ -115,22 +116,24 @@ class DeviceRounds:
         """Run one round, and say how others may be run."""
         given = {**{n: names[n] for n in self._given[:-1]}, self.split.target: items[number]}
         fused = self._round(given)
-        args = tuple(given.values())
+        call = fused.signature.bind(tuple(given.values()), {})
         try:
-            ready, _ = fused.bound(args)
+            ready = fused.ready_for(call) or fused.prepare(call)
         except OpweaveError as error:
             raise NotRolledError(f"{error}") from error
-        self._check(fused, ready, args, given)
+        found = self._known.get(id(ready))
+        is_new = found is None or found.ready is not ready
+        if is_new:
+            self._check(ready, call)
         try:
-            made = fused(*args)
-        except UnsupportedError as error:  # arguments that share memory
+            made = ready(call.values, call.containers)
+        except Unwritten as error:
             raise NotRolledError(f"{error}") from error
         names |= zip(self.split.results, made, strict=True)
-        found = self._known.get(id(ready))
-        if found is None or found.ready is not ready:
+        if is_new or found is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            found = self._known[id(ready)] = self._rest(fused, ready, args, given, names, items)
+            found = self._known[id(ready)] = self._rest(ready, call, given, names, items)
             self.why = self.why or found.why
         return found
 
@@ -147,9 +150,7 @@ class DeviceRounds:
         changing = (n for n in self.split.results if type(values.get(n)) is int)
         return (self.split.target, *changing)
 
-    def _check(
-        self, fused: StepLike, ready: ReadyLike, args: Sequence[Any], given: Mapping[str, Any]
-    ) -> None:
+    def _check(self, ready: ReadyLike, call: Any) -> None:
         """Refuse a round that would be compiled anew for each number, or changes an object.
 
         Raises:
@@ -157,7 +158,7 @@ class DeviceRounds:
         """
         if isinstance(ready.structure, Changing):
             raise NotRolledError("what a round changes is in an object")
-        leaves = fused.signature.bind(tuple(args), {}).layout.names
+        leaves = call.layout.names
         named = {leaves[i]: n for i, n in zip(ready.scalars, ready.names, strict=True)}
         static = ready.found.variant.static
         asked = [n for n in (self.split.target, *self.split.results) if named.get(n) in static]
@@ -166,15 +167,16 @@ class DeviceRounds:
                                  "in each round")  # fmt: skip
 
     def _rest(
-        self, fused: StepLike, ready: ReadyLike, args: Sequence[Any], given: Mapping[str, Any],
-        names: Names, items: Sequence[int],
+        self, ready: ReadyLike, call: Any, given: Mapping[str, Any], names: Names,
+        items: Sequence[int],
     ) -> Rest:  # fmt: skip
         """How the rounds behind one run, given what that one was given, and what it left."""
-        layout = fused.signature.bind(tuple(args), {}).layout
-        leaf = [layout.names[place] for place in ready.arrays]
+        leaf = [call.layout.names[place] for place in ready.arrays]
         written = {leaf[w.place] for w in ready.prepared.graph.written}
         if not written <= {*given}:
             return Rest(ready, why="a round writes to an array in a container, or to a global one")
+        if written and call.layout.same is not None:
+            return Rest(ready, why="an array has two names, and is written to")
         if any(place is not ... for _, place, *_ in stores_of(ready)):
             return Rest(ready, why="a round stores a part of an array alone, where it lies")
         was = {id(v): n for n, v in given.items() if is_array(v)}
@@ -251,8 +253,9 @@ class DeviceRounds:
         assert rest.run is not None
         args = (*(names[n] for n in rest.carried[:-1]), item, *(names[n] for n in rest.others))
         try:
-            made = rest.run(args, count)
-            if rest.kept and rest.run.kinds > 1:
+            kinds: set[int] = set()
+            made = rest.run(args, count, kinds)
+            if rest.kept and len(kinds) > 1:
                 raise NotRolledError("which array a name has may differ from round to round")
         except LaunchError:
             raise

@@ -7,18 +7,20 @@ lines behind are functions of their own, each fused.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
-from opweave._rounds.carried import StepLike
-from opweave._rounds.device_rounds import DeviceRounds, Fuse, Names, NotRolledError
+from opweave._programs.explain import Explanation, explain_rounds
+from opweave._rounds.carried import ReadyLike, StepLike
+from opweave._rounds.device_rounds import DeviceRounds, Fuse, Names, NotRolledError, Rest
 from opweave._rounds.splitting import REST, Passage, Split, split
 from opweave.compiler.captures.source import NoLoopError, has_loop
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
+from opweave.runtime.calls.arguments import is_scalar
 
 # Kinds of calls of which is known what becomes of them.
 MOST_KINDS = 64
@@ -62,6 +64,19 @@ class LoopOnGpu:
         unbound = tuple(n for n in read if n not in names)
         return self._run(whole.behind, given, None, names, unbound)
 
+    def explained(self) -> Explanation:
+        """The explanation of its rounds, which have run."""
+        told, runs = [], []
+        for rest in self.rounds.known:
+            calls = [rest.ready] if rest.run is None else rest.run.calls
+            told += [f"  {text}" for text in _told(rest, calls)]
+            runs += [(ready.found.lowered, ready.found.extents) for ready in calls]
+        line = self.split.loop.lineno
+        head = (
+            f"{self.split.round.of.__name__}: the rounds of the loop at line {line} are launched"
+        )
+        return explain_rounds([f"{head}, one after the other:", *dict.fromkeys(told)], runs)
+
     def _run(
         self, lines: Passage, given: Sequence[str], returned: Sequence[str] | None, names: Names,
         unbound: tuple[str, ...] = (),
@@ -93,6 +108,18 @@ class LoopOnGpu:
         whole = self.split
         loop = whole.others.function(given, whole.results)
         return loop(*(names[n] for n in given))
+
+
+def _told(rest: Rest, calls: Sequence[ReadyLike]) -> Iterator[str]:
+    """How rounds of one kind are launched."""
+    many = f"{rest.together} rounds" if rest.together > 1 else "a round"
+    for ready in calls:
+        plan = ready.prepared.plan
+        may = getattr(ready.prepared.start, "has_graphs", False)
+        is_graph = may and rest.run is not None and not plan.scalars
+        how = "as CUDA graphs" if is_graph else "from a list"
+        how = how if rest.run is not None else f"by a call each ({rest.why})"
+        yield f"{many}: {len(plan.steps)} kernel(s), {how}"
 
 
 class DeviceLoops:
@@ -135,6 +162,21 @@ class DeviceLoops:
         finally:
             if found.left:
                 self.known[kinds] = None
+
+    def looked_at(self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Run a call on copies of its arrays; not one with containers, which may have others."""
+        given = [*args, *kwargs.values()]
+        if kinds in self.known or not all(is_array(v) or is_scalar(v) for v in given):
+            return
+        copies = [v.copy() if is_array(v) else v for v in given]
+        with suppress(Exception):  # the call itself raises it
+            by_name = dict(zip(kwargs, copies[len(args) :], strict=True))
+            self.run(kinds, copies[: len(args)], by_name)
+
+    def explained(self, kinds: Any) -> Explanation | None:
+        """The explanation of calls of some kinds, if it is known how they run."""
+        found = self.known.get(kinds) if self.runs(kinds) else None
+        return None if found is None or not found.rounds.known else found.explained()
 
     def _made(self) -> LoopOnGpu:
         fuse, given = self.fuse, self._given

@@ -55,14 +55,17 @@ class CountedRounds:
         by_python: what says so cannot be compiled with the step, and is called by Python.
         placed: places of the numbers that a round finds in memory, where the last one's kernels
             have left them; None where the step asks for their values.
-        kinds: how many prepared calls had the rounds of the last loop.
     """
 
     def __init__(self, step: StepLike, n: int, counting: Counting):
         self.n, self.counting = n, counting
         self.placed: Set[int] | None = frozenset()
-        self.kinds = 0
         self._compile(step)
+
+    @property
+    def calls(self) -> list[ReadyLike]:
+        """The prepared calls of rounds that are known."""
+        return [found.ready for found in self._known.values()]
 
     def _compile(self, step: StepLike) -> None:
         """Forget all calls, and compile this step from now on."""
@@ -89,15 +92,20 @@ class CountedRounds:
         if not places <= self.placed:
             raise ComputedNumbers(places | self.placed)
 
-    def __call__(self, args: tuple[Any, ...], n: int | None = None) -> Any:
+    def __call__(
+        self, args: tuple[Any, ...], n: int | None = None, kinds: set[int] | None = None
+    ) -> Any:
         """What the step returns last, in new arrays, and how many rounds there were.
 
         Args:
             n: rounds at most, if it is not ``self.n``.
+            kinds: gets the identities of the prepared calls that run.
         """
         while True:
             try:
-                return self._run(args, self.n if n is None else n)
+                return self._run(
+                    args, self.n if n is None else n, set() if kinds is None else kinds
+                )
             except ComputedNumbers as found:
                 self.placed = found.places
                 names = [n for n, _ in self.step.parameters if n != self.counting.counter]
@@ -111,7 +119,7 @@ class CountedRounds:
             options = replace(step.options, counted=counted)
             self._compile(type(step)(step.given, step.static, options))
 
-    def _run(self, given: tuple[Any, ...], n: int) -> Any:
+    def _run(self, given: tuple[Any, ...], n: int, kinds: set[int]) -> Any:
         placed = self.placed or ()
         args = tuple(
             np.asarray(a) if n in placed and isinstance(a, np.generic) else a
@@ -120,7 +128,6 @@ class CountedRounds:
         found, *_ = self._next(args, 0, n)
         count, rounds, is_over = found.carried.count, 0, False
         args, state = (*map(begun, args[:count]), *args[count:]), list(given[:count])
-        kinds: set[int] = set()
         while rounds < n and not is_over:
             found, values, most = self._next(args, rounds, n)
             kinds.add(id(found))
@@ -131,7 +138,6 @@ class CountedRounds:
             state = [m if is_array(a) else a for m, a in zip(made, args, strict=False)]
             if self.by_python and not rounds % self.counting.every:
                 is_over = self.counting.is_over(tuple(state))
-        self.kinds = len(kinds)
         if not (rounds and found.is_apart):
             state = [a.copy() if is_array(a) else a for a in state]
         left = tuple(state) if found.carried.is_tuple else state[0]

@@ -98,8 +98,9 @@ class Passage:
             if not hasattr(node, "lineno"):
                 ast.copy_location(node, self.nodes[-1] if self.nodes else made)
         code = code_of(ast.fix_missing_locations(made), function)
-        found = FunctionType(code, function.__globals__, function.__name__, None,
-                             function.__closure__)  # fmt: skip
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        closure = tuple(cells[name] for name in code.co_freevars)
+        found = FunctionType(code, function.__globals__, function.__name__, None, closure)
         setattr(found, TREE, made)
         found.__module__, found.__qualname__ = function.__module__, function.__qualname__
         return found
@@ -177,7 +178,9 @@ def split(function: FunctionType) -> Split:
     steady = _is_steady(loop.body)
     made = Split(before, inside, behind, loop, parameters, target, (*sorted(results),), steady)
     bound = before.sure.union(parameters)
-    if not made.needed <= bound or not results <= inside.sure | bound or target in inside.stored:
+    if not made.needed <= bound or not results <= inside.sure | bound or (
+        target in inside.stored | before.stored
+    ):  # fmt: skip
         raise NoLoopError(f"{name} has names in its loop that may be nobody's")
     return made
 

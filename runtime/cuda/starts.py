@@ -115,7 +115,7 @@ class DeviceStart(StepwiseStart):
         """Run that many steps of a loop: by graphs but for the first and the last ones."""
         stream, loops = self.cuda.get_current_stream(), self._loops
         with loops.lock:  # the memory of a graph serves one loop after the other
-            no_graph = self._is_large or self.plan.computes or is_captured(stream)
+            no_graph = not self.has_graphs or is_captured(stream)
             no_graph |= turns.differ or turns.enough is not None
             if times < self._per_graph + 2 or no_graph:
                 start = partial(self.launch, self.memory())
@@ -143,6 +143,11 @@ class DeviceStart(StepwiseStart):
                     start(turns.every(turns.next_state(before), into))
 
         return _Rounds(first, second, memory, captured(stream, steps))
+
+    @property
+    def has_graphs(self) -> bool:
+        """Whether rounds may become graphs: they are short, and no library computes for them."""
+        return not (self._is_large or self.plan.computes)
 
     @property
     def _per_graph(self) -> int:
