@@ -13,6 +13,7 @@ from opweave._functions.preparing import is_on_gpu
 from opweave._functions.ready import Ready, packed_into
 from opweave._functions.short import NOT_WORTH, ByNumPy, keep, text_of
 from opweave._loops.rolling import NotRolled
+from opweave._rounds.device_rounds import NotRolledError
 from opweave.compiler.captures.kinds import kinds_of
 from opweave.compiler.captures.tree import TooManyError
 from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
@@ -229,7 +230,10 @@ class Fallback(Judging):
                 return self.whole(args, kwargs, out)
             return result if out is None else packed_into(out, result)
         if told.on_gpu is not None:
-            result = self.device_loops.run(told.on_gpu, args, kwargs)
+            try:
+                result = self.device_loops.run(told.on_gpu, args, kwargs)
+            except NotRolledError:
+                return self.whole(args, kwargs, out)
             return result if out is None else packed_into(out, result)
         is_rolled = told.rolled is not None
         run = self.loops.runner(told.rolled, told.lines) if is_rolled else self.given

@@ -15,7 +15,8 @@ from typing import Any
 from opweave._programs.explain import Explanation, explain_rounds
 from opweave._rounds.carried import ReadyLike, StepLike
 from opweave._rounds.device_rounds import DeviceRounds, Fuse, Names, NotRolledError, Rest
-from opweave._rounds.splitting import REST, Passage, Split, split
+from opweave._rounds.passages import Passage
+from opweave._rounds.splitting import REST, Split, split
 from opweave.compiler.captures.source import NoLoopError, has_loop
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.pipeline.driver import Options
@@ -31,7 +32,6 @@ class LoopOnGpu:
 
     Attributes:
         rounds: its rounds.
-        left: why Python runs them, or "".
     """
 
     def __init__(self, function: FunctionType, fuse: Fuse, options: Options):
@@ -45,9 +45,13 @@ class LoopOnGpu:
         self._fuse, self._options = fuse, options
         self._made: dict[Any, Callable[..., Any]] = {}
         self.rounds = DeviceRounds(self.split, fuse, options)
-        self.left = ""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        """Run a call; what it returns, and why Python ran its rounds, or "".
+
+        Raises:
+            NotRolledError: a round is no whole, and nothing was done yet that shows.
+        """
         found, whole = self._signature.bind(*args, **kwargs), self.split
         found.apply_defaults()
         names: Names = {**found.arguments}
@@ -56,13 +60,13 @@ class LoopOnGpu:
         if whole.before.nodes:
             names |= zip(kept, self._run(whole.before, own, kept, names), strict=True)
         items = self._run(whole.items, sorted(whole.items.read), None, names)
-        self._loop(names, items)
+        left = self._loop(names, items)
         if items:
             names[whole.target] = items[-1]
         read = sorted(whole.behind.read)
         given = [n for n in read if n in names]
         unbound = tuple(n for n in read if n not in names)
-        return self._run(whole.behind, given, None, names, unbound)
+        return self._run(whole.behind, given, None, names, unbound), left
 
     def explained(self) -> Explanation:
         """The explanation of its rounds, which have run."""
@@ -89,20 +93,25 @@ class LoopOnGpu:
             self._made[key] = made if plain else self._fuse(made, self._options)
         return self._made[key](*(names[n] for n in given))
 
-    def _loop(self, names: Names, items: Sequence[int]) -> None:
-        """Run all rounds; by Python and CuPy, where a round is no whole."""
-        done = 0
-        if not self.left:
-            try:
-                return self.rounds(names, items)
-            except NotRolledError as error:
-                self.left, done = f"{error}", error.done
+    def _loop(self, names: Names, items: Sequence[int]) -> str:
+        """Run all rounds; by Python and CuPy where a round is no whole, and then say why.
+
+        Raises:
+            NotRolledError: the first is none, and nothing was done yet that shows.
+        """
+        try:
+            self.rounds(names, items)
+            return ""
+        except NotRolledError as error:
+            left, done = f"{error}", error.done
+            if not done and self.split.is_pure:
+                raise
         whole = self.split
         kept = {*whole.results} - whole.round.sure
         names[REST] = items[done:]
         given = [*sorted((whole.round.read | kept) - {whole.target}), REST]
         names |= zip(whole.results, self._by_python(given, names), strict=True)
-        return None
+        return left
 
     def _by_python(self, given: Sequence[str], names: Names) -> Any:
         whole = self.split
@@ -128,19 +137,22 @@ class DeviceLoops:
     Attributes:
         fuse: fuses the lines that it is taken apart to.
         known: how calls run whose rounds are launched one after the other; None where they do not.
+        left: why Python ran the rounds of the last call of which it did.
     """
 
     def __init__(self, given: Callable[..., Any], static: tuple[str, ...], options: Options):
         self._given, self._options, self._static = given, options, static
         self.fuse: Callable[..., StepLike] | None = None
         self.known: dict[Any, LoopOnGpu | None] = {}
+        self.left = ""
+        self._loop: LoopOnGpu | None = None
         self._code: Any = None
         self._has_any = False
 
     def clear(self) -> None:
         """Take the function apart anew."""
         self.known.clear()
-        self._code = None
+        self._code = self._loop = None
 
     def may_run(self, kinds: Any) -> bool:
         """Whether calls of some kinds may run so, as far as is known."""
@@ -151,17 +163,24 @@ class DeviceLoops:
         return self.may_run(kinds) and kinds in self.known
 
     def run(self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run a call."""
-        found = self.known.get(kinds)
-        if found is None:
-            if len(self.known) >= MOST_KINDS:
-                self.known.clear()
-            found = self.known[kinds] = self._made()
+        """Run a call.
+
+        Raises:
+            NotRolledError: its rounds cannot run so, and nothing was done yet that shows.
+        """
+        if self._loop is None:
+            self._loop = self._made()
+        if kinds not in self.known and len(self.known) >= MOST_KINDS:
+            self.known.clear()
+        self.known[kinds] = self._loop
         try:
-            return found(*args, **kwargs)
-        finally:
-            if found.left:
-                self.known[kinds] = None
+            result, left = self._loop(args, kwargs)
+        except NotRolledError as error:
+            self.known[kinds], self.left = None, f"{error}"
+            raise
+        if left:
+            self.known[kinds], self.left = None, left
+        return result
 
     def looked_at(self, kinds: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Run a call on copies of its arrays; not one with containers, which may have others."""

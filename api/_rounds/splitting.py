@@ -10,18 +10,15 @@ def f(u, n):                  before: def f(u): v = u * 2; return v
 from __future__ import annotations
 
 import ast
-import copy
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FunctionType
 
+from opweave._rounds.passages import TREE, Loop, Passage, is_text, passage_of
 from opweave.compiler.captures.source import (
     SEES_NAMES,
     NoLoopError,
-    code_of,
-    read_in,
-    stored_in,
     tree_of,
 )
 from opweave.opcodes.cached import cached_property
@@ -33,77 +30,9 @@ NEVER = (
 )  # fmt: skip
 # What leaves a round before its end, or goes on behind an error in it.
 NEVER_IN_ROUNDS = (ast.Try, ast.TryStar, ast.With, ast.Raise, ast.Assert, ast.Return, ast.Match)
-# Where a function that was made here has its tree.
-TREE = "__opweave_tree__"
 # What names the rounds of a loop that are left.
 REST = "rounds of opweave"
 SEES_FRAMES = frozenset(("_getframe", "currentframe"))
-Loop = ast.For | ast.While
-
-
-@dataclass(frozen=True)
-class Passage:
-    """Statements that become a function of their own.
-
-    Attributes:
-        of: the user's function.
-        read: names of its own that they read before they surely assign to them.
-        stored: names that they assign to; ``sure``: those that they do whatever way they take.
-    """
-
-    of: FunctionType
-    nodes: Sequence[ast.stmt]
-    read: frozenset[str]
-    stored: frozenset[str]
-    sure: frozenset[str]
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether they compute nothing: names and constants are assigned and returned."""
-        plain = (ast.Assign, ast.Return, ast.Pass, ast.Name, ast.Constant, ast.Tuple, ast.Load,
-                 ast.Store)  # fmt: skip
-        nodes = (n for node in self.nodes for n in ast.walk(node))
-        documented = (ast.Expr,) if all(map(_is_text, self.nodes[:1])) else ()
-        return all(isinstance(n, (*plain, *documented)) for n in nodes)
-
-    def function(
-        self, given: Sequence[str], returned: Sequence[str] | None,
-        first: Sequence[ast.stmt] = (), nodes: Sequence[ast.stmt] | None = None,
-        unbound: Sequence[str] = (),
-    ) -> FunctionType:  # fmt: skip
-        """A function of some names that runs the lines, and returns others.
-
-        Args:
-            returned: names; None where the lines return by themselves.
-            first: statements before them; ``nodes``: in their place.
-            unbound: names that are its own, and to which nothing is assigned.
-        """
-        function = self.of
-        made = ast.parse("def lines(): pass").body[0]
-        assert isinstance(made, ast.FunctionDef)
-        body = [copy.deepcopy(n) for n in (*first, *(self.nodes if nodes is None else nodes))]
-        if returned is not None:
-            values: list[ast.expr] = [ast.Name(n, ast.Load()) for n in returned]
-            body.append(ast.Return(ast.Tuple(values, ast.Load())))
-        never: list[ast.stmt] = [
-            ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in unbound
-        ]
-        if never or not body:
-            body.insert(0, ast.If(ast.Constant(False), never or [ast.Pass()], []))
-        made.name, made.body = function.__name__, body
-        made.args = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
-        made.lineno = function.__code__.co_firstlineno  # lines are counted from there
-        made.end_lineno = max((n.end_lineno or 0 for n in self.nodes), default=made.lineno)
-        for node in body:
-            if not hasattr(node, "lineno"):
-                ast.copy_location(node, self.nodes[-1] if self.nodes else made)
-        code = code_of(ast.fix_missing_locations(made), function)
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        closure = tuple(cells[name] for name in code.co_freevars)
-        found = FunctionType(code, function.__globals__, function.__name__, None, closure)
-        setattr(found, TREE, made)
-        found.__module__, found.__qualname__ = function.__module__, function.__qualname__
-        return found
 
 
 @dataclass(frozen=True)
@@ -132,19 +61,32 @@ class Split:
     def items(self) -> Passage:
         """What the loop goes through, as lines that return it."""
         returned = ast.copy_location(ast.Return(self.loop.iter), self.loop.iter)
-        return _lines(self.round.of, [returned], self.own)
+        return passage_of(self.round.of, [returned], self.own)
 
     @cached_property
     def others(self) -> Passage:
         """The loop itself over what ``REST`` names, as lines."""
         loop = ast.For(self.loop.target, ast.Name(REST, ast.Load()), self.loop.body, [])
-        return _lines(self.round.of, [ast.copy_location(loop, self.loop)], self.own)
+        return passage_of(self.round.of, [ast.copy_location(loop, self.loop)], self.own)
 
     @property
     def own(self) -> frozenset[str]:
         """The names of the function."""
         lines = self.before, self.round, self.behind
         return frozenset(self.parameters).union({self.target}, *(each.stored for each in lines))
+
+    @cached_property
+    def is_pure(self) -> bool:
+        """Whether nothing is left of the lines before the loop but what names have there."""
+        nodes = [n for s in (*self.before.nodes, self.loop.iter) for n in ast.walk(s)]
+        calls = [n for n in ast.walk(self.loop.iter) if isinstance(n, ast.Call)]
+        stores = (ast.Subscript, ast.Attribute)
+        return (
+            all(getattr(call.func, "id", "") in ("range", "len") for call in calls)
+            and not any(isinstance(n, ast.AugAssign | ast.keyword) for n in nodes)
+            and not any(isinstance(n, stores) and isinstance(n.ctx, ast.Store) for n in nodes)
+            and all(isinstance(s, ast.Assign) or is_text(s) for s in self.before.nodes)
+        )
 
     @property
     def needed(self) -> frozenset[str]:
@@ -172,8 +114,11 @@ def split(function: FunctionType) -> Split:
     if any(isinstance(n, ast.Return) for node in tree.body[:at] for n in ast.walk(node)):
         raise NoLoopError(f"{name} may return before its loop")
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    before, inside = _lines(function, tree.body[:at], own), _lines(function, loop.body, own)
-    behind = _lines(function, [*loop.orelse, *tree.body[at + 1 :]], own)
+    before, inside = (
+        passage_of(function, tree.body[:at], own),
+        passage_of(function, loop.body, own),
+    )
+    behind = passage_of(function, [*loop.orelse, *tree.body[at + 1 :]], own)
     results = inside.stored & (inside.read | behind.read) - {target}
     steady = _is_steady(loop.body)
     made = Split(before, inside, behind, loop, parameters, target, (*sorted(results),), steady)
@@ -235,36 +180,6 @@ def _checked(loop: ast.For, name: str) -> str:
     return loop.target.id
 
 
-def _lines(function: FunctionType, nodes: Sequence[ast.stmt], own: frozenset[str]) -> Passage:
-    read, sure = _flow(nodes, frozenset())
-    stored = frozenset().union(*map(stored_in, nodes)) & own
-    return Passage(function, nodes, read & own, stored, sure & own)
-
-
-def _flow(
-    nodes: Sequence[ast.stmt], sure: frozenset[str]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Names that statements read before they surely assign to them, and what they surely do."""
-    read: frozenset[str] = frozenset()
-    for node in nodes:
-        if isinstance(node, ast.If):
-            one, other = _flow(node.body, sure), _flow(node.orelse, sure)
-            read |= (read_in(node.test) - sure) | one[0] | other[0]
-            sure = one[1] & other[1]
-        elif isinstance(node, Loop):
-            asked = node.iter if isinstance(node, ast.For) else node.test
-            bound = stored_in(node.target) if isinstance(node, ast.For) else set[str]()
-            read |= (read_in(asked) - sure) | _flow(node.body, sure | bound)[0]
-            read |= _flow(node.orelse, sure)[0]
-        else:
-            read |= read_in(node) - sure
-            is_sure = isinstance(node, ast.Assign | ast.AugAssign) or (
-                isinstance(node, ast.AnnAssign) and node.value is not None
-            )
-            sure = sure | stored_in(node) if is_sure else sure
-    return read, sure
-
-
 def _is_steady(body: Sequence[ast.stmt]) -> bool:
     """Whether no branch of a round assigns to names: all rounds name arrays alike."""
     branches = (ast.If, ast.While, ast.IfExp, ast.BoolOp)
@@ -293,7 +208,3 @@ def _sees_names(node: ast.AST) -> bool:
     own, attribute = getattr(node, "id", ""), getattr(node, "attr", "")
     mangled = any(n.startswith("__") and not n.endswith("__") for n in (own, attribute))
     return own in SEES_NAMES | SEES_FRAMES or attribute in SEES_FRAMES or mangled
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

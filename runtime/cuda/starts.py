@@ -64,6 +64,7 @@ class DeviceStart(StepwiseStart):
         executor: Any = prepared.executor
         self.prepared: Any = prepared  # one that loops has shapes, too
         self.cuda = executor.cupy.cuda
+        self.by_address = not self.plan.computes  # a library takes shapes
         self._for_capture = executor.workspaces.for_capture
         launches = [step for step in self.plan.steps if step.launch is not None]
         is_one = len(launches) < 2 or self.plan.notes_faults  # each call's faults are its own
