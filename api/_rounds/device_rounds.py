@@ -183,13 +183,13 @@ class DeviceRounds:
         left = {n: names[n] for n in self.split.results}
         arrays = {n: v for n, v in left.items() if is_array(v)}
         moves = {n: was.get(id(v), "") for n, v in arrays.items()}
-        if why := self._shared(written, moves, {**given, **left}):
+        if why := self._shared(written, moves, {**given, **left}, ready.asks):
             return Rest(ready, why=why)
         moves |= {n: n for n in given if is_array(given[n]) and n not in left}
         return self._stepped(ready, given, written, moves, items)
 
     def _shared(
-        self, written: set[str], moves: Mapping[str, str], values: Mapping[str, Any]
+        self, written: set[str], moves: Mapping[str, str], values: Mapping[str, Any], asks: bool
     ) -> str:
         """Why rounds that write to arrays cannot write to others instead; "" where they can."""
         found = {id(v): v for v in values.values() if is_array(v)}
@@ -200,9 +200,7 @@ class DeviceRounds:
             return "two names have one array behind a round"
         if written and any(overlap(a, b) for a, b in combinations(found.values(), 2)):
             return "arrays share memory, and one is written to"
-        if not self.split.steady and any(moves.values()) and (
-            written or any(n == m for n, m in moves.items())
-        ):  # fmt: skip
+        if asks and not self.split.steady and any(moves.values()):
             return "a branch may decide which array a name has"
         return ""
 
@@ -253,13 +251,10 @@ class DeviceRounds:
         assert rest.run is not None
         args = (*(names[n] for n in rest.carried[:-1]), item, *(names[n] for n in rest.others))
         try:
-            kinds: set[int] = set()
-            made = rest.run(args, count, kinds)
-            if rest.kept and len(kinds) > 1:
-                raise NotRolledError("which array a name has may differ from round to round")
+            made = rest.run(args, count)
         except LaunchError:
             raise
-        except (ArgumentError, NotRolledError, *BREAKS) as error:
+        except (ArgumentError, *BREAKS) as error:
             rest.run, rest.why = None, f"{error}"
             self.why = self.why or rest.why
             return False

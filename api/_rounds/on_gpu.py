@@ -65,8 +65,7 @@ class LoopOnGpu:
             names[whole.target] = items[-1]
         read = sorted(whole.behind.read)
         given = [n for n in read if n in names]
-        unbound = tuple(n for n in read if n not in names)
-        return self._run(whole.behind, given, None, names, unbound), left
+        return self._run(whole.behind, given, None, names), left
 
     def explained(self) -> Explanation:
         """The explanation of its rounds, which have run."""
@@ -82,13 +81,12 @@ class LoopOnGpu:
         return explain_rounds([f"{head}, one after the other:", *dict.fromkeys(told)], runs)
 
     def _run(
-        self, lines: Passage, given: Sequence[str], returned: Sequence[str] | None, names: Names,
-        unbound: tuple[str, ...] = (),
-    ) -> Any:  # fmt: skip
+        self, lines: Passage, given: Sequence[str], returned: Sequence[str] | None, names: Names
+    ) -> Any:
         """What lines return of these names: fused, but where there is nothing to compute."""
-        key = id(lines), (*given,), unbound
+        key = id(lines), (*given,)
         if key not in self._made:
-            made = lines.function(given, returned, unbound=unbound)
+            made, unbound = lines.function(given, returned), lines.read.difference(given)
             plain = lines is self.split.items or lines.is_plain or unbound
             self._made[key] = made if plain else self._fuse(made, self._options)
         return self._made[key](*(names[n] for n in given))

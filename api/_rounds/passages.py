@@ -43,20 +43,21 @@ class Passage:
     def function(
         self, given: Sequence[str], returned: Sequence[str] | None,
         first: Sequence[ast.stmt] = (), nodes: Sequence[ast.stmt] | None = None,
-        unbound: Sequence[str] = (),
     ) -> FunctionType:  # fmt: skip
         """A function of some names that runs the lines, and returns others.
+
+        Names that are the user's own, and are not given, are unbound in it, too.
 
         Args:
             returned: names; None where the lines return by themselves.
             first: statements before them; ``nodes``: in their place.
-            unbound: names that are its own, and to which nothing is assigned.
         """
         function = self.of
         body = [copy.deepcopy(n) for n in (*first, *(self.nodes if nodes is None else nodes))]
         if returned is not None:
             values: list[ast.expr] = [ast.Name(n, ast.Load()) for n in returned]
             body.append(ast.Return(ast.Tuple(values, ast.Load())))
+        unbound = sorted(self.read.difference(given))
         never = ast.parse("\n".join(["pass", *(f"{n} = None" for n in unbound)])).body
         if unbound or not body:
             body.insert(0, ast.If(ast.Constant(False), never, []))

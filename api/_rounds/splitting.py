@@ -19,6 +19,7 @@ from opweave._rounds.passages import TREE, Loop, Passage, is_text, passage_of
 from opweave.compiler.captures.source import (
     SEES_NAMES,
     NoLoopError,
+    stored_in,
     tree_of,
 )
 from opweave.opcodes.cached import cached_property
@@ -30,6 +31,8 @@ NEVER = (
 )  # fmt: skip
 # What leaves a round before its end, or goes on behind an error in it.
 NEVER_IN_ROUNDS = (ast.Try, ast.TryStar, ast.With, ast.Raise, ast.Assert, ast.Return, ast.Match)
+# Functions of Python that give no array which they are given.
+PYTHONS = frozenset(("abs", "bool", "enumerate", "float", "int", "len", "range", "round"))
 # What names the rounds of a loop that are left.
 REST = "rounds of opweave"
 SEES_FRAMES = frozenset(("_getframe", "currentframe"))
@@ -45,7 +48,7 @@ class Split:
         parameters: of the function.
         target: the name that counts the rounds.
         results: names that a round leaves to the next one, or to the lines behind.
-        steady: arrays get other names in each round as they do in any other.
+        steady: which name gets the array of which follows from no number.
     """
 
     before: Passage
@@ -181,9 +184,22 @@ def _checked(loop: ast.For, name: str) -> str:
 
 
 def _is_steady(body: Sequence[ast.stmt]) -> bool:
-    """Whether no branch of a round assigns to names: all rounds name arrays alike."""
-    branches = (ast.If, ast.While, ast.IfExp, ast.BoolOp)
-    return not any(isinstance(n, branches) for node in body for n in ast.walk(node))
+    """Whether names get arrays of other names alike in each round, whatever its numbers are.
+
+    No branch assigns to names, and no function is called that might have such a branch.
+    """
+    nodes = [n for node in body for n in ast.walk(node)]
+    for node in nodes:
+        if isinstance(node, ast.If | ast.While):
+            inside = (n for each in (*node.body, *node.orelse) for n in ast.walk(each))
+            if any(isinstance(n, ast.Assign) and stored_in(n) for n in inside):
+                return False
+        elif isinstance(node, ast.Assign) and any(
+            isinstance(n, ast.IfExp | ast.BoolOp) for n in ast.walk(node.value)
+        ):
+            return False
+    calls = (n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+    return all(name in PYTHONS for name in calls)
 
 
 def _jumps(body: Sequence[ast.stmt]) -> bool:

@@ -10,6 +10,7 @@ from tests.support import gpu_on_host
 
 pytestmark = pytest.mark.nvrtc
 N = 11
+N_OF_TESTS = 5
 
 
 def given(args):
@@ -205,3 +206,32 @@ def test_settings_leave_loops_as_they_were(rolled):
         np.testing.assert_allclose(np.asarray(fused(*given(args), N)), wanted, rtol=1e-12)
 
     assert loop_of(fused) is None
+
+
+def test_a_name_is_the_functions_own_before_it_has_a_value(rolled):
+    def early(u, n):
+        u = u + N_OF_TESTS
+        for _ in range(n):
+            u = u * 0.5 + np.roll(u, 1)
+        N_OF_TESTS = 3  # noqa: F841, N806
+        return u
+
+    for call in (early, ow.fuse(early)):
+        with pytest.raises(UnboundLocalError):
+            call(on_gpu(PROGRAMS["heat"][1][0]), N)
+
+
+def test_a_branch_may_turn_names_in_any_round(rolled):
+    def turned(u, v, n):
+        v = v + np.roll(u, 1)
+        for t in range(n):
+            if t % 4 == 1:
+                u, v = v, u
+        return u
+
+    u, v = PROGRAMS["in_turns"][1]
+    fused = ow.fuse(turned)
+    for n in (9, 4, 2):
+        np.testing.assert_allclose(
+            np.asarray(fused(on_gpu(u), on_gpu(v), n)), turned(u, v, n), rtol=1e-12
+        )
