@@ -210,10 +210,10 @@ def test_settings_leave_loops_as_they_were(rolled):
 
 def test_a_name_is_the_functions_own_before_it_has_a_value(rolled):
     def early(u, n):
-        u = u + N_OF_TESTS
+        u = u + N_OF_TESTS  # noqa: F823
         for _ in range(n):
             u = u * 0.5 + np.roll(u, 1)
-        N_OF_TESTS = 3  # noqa: F841, N806
+        N_OF_TESTS = 3  # noqa: F841
         return u
 
     for call in (early, ow.fuse(early)):
