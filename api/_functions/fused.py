@@ -180,9 +180,9 @@ class Fused(LikeGiven):
         """The prepared call for these arguments, if there is one."""
         return self._calls.find(call, is_on_gpu(call))
 
-    def prepare(self, call: Call) -> Ready:
-        """Prepare a call, and keep it."""
-        return self._preparing.prepare(call)
+    def prepare(self, call: Call, or_parts: bool = False) -> Ready:
+        """Prepare a call, and keep it; see ``Preparing.prepare``."""
+        return self._preparing.prepare(call, or_parts)
 
     def found_for(self, call: Call, device: Device) -> Specialised:
         """What a call is traced to, from memory if it is there."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from opweave._rounds.carried import ReadyLike, StepLike
 from opweave._rounds.counting import Counting
-from opweave._rounds.rounds import CountedRounds
+from opweave._rounds.rounds import CountedRound, CountedRounds
 from opweave._rounds.splitting import Split
 from opweave.compiler.captures.structure import Changing
 from opweave.compiler.ir.plain_arrays import is_array
@@ -50,7 +50,7 @@ class Rest:
     """How the rounds behind the first ones run.
 
     Attributes:
-        ready: the prepared first round.
+        ready: the prepared first round; None where it is no whole.
         together: rounds of a step.
         carried: names that a step leaves to the next one, the counter last.
         others: names that stay.
@@ -58,7 +58,7 @@ class Rest:
         run: runs steps; None where rounds are run one by one, and then ``why``.
     """
 
-    ready: ReadyLike
+    ready: ReadyLike | None
     together: int = 1
     carried: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class DeviceRounds:
 
     def __init__(self, split: Split, fuse: Fuse, options: Options):
         self.split, self._fuse = split, fuse
-        self._options = replace(options, fullgraph=True)
+        self._options = options
         target, inside = split.target, split.round
         kept = {*split.results} - inside.sure
         self._given = (*sorted((inside.read | kept) - {target}), target)
@@ -118,9 +118,12 @@ class DeviceRounds:
         fused = self._round(given)
         call = fused.signature.bind(tuple(given.values()), {})
         try:
-            ready = fused.ready_for(call) or fused.prepare(call)
+            ready = fused.ready_for(call) or fused.prepare(call, or_parts=True)
         except OpweaveError as error:
-            raise NotRolledError(f"{error}") from error
+            if error.mean_seconds is None or not self.split.is_nested:
+                raise NotRolledError(f"{error}") from error
+            names |= zip(self.split.results, fused(*given.values()), strict=True)
+            return self._known.setdefault(0, Rest(None, why="a long loop within a round"))
         found = self._known.get(id(ready))
         is_new = found is None or found.ready is not ready
         if is_new:
@@ -148,7 +151,8 @@ class DeviceRounds:
     def _counted(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """Integers that differ from round to round."""
         changing = (n for n in self.split.results if type(values.get(n)) is int)
-        return (self.split.target, *changing)
+        around = (n for n in self._options.counted if n in values)
+        return tuple(dict.fromkeys((self.split.target, *around, *changing)))
 
     def _check(self, ready: ReadyLike, call: Any) -> None:
         """Refuse a round that would be compiled anew for each number, or changes an object.
@@ -161,7 +165,8 @@ class DeviceRounds:
         leaves = call.layout.names
         named = {leaves[i]: n for i, n in zip(ready.scalars, ready.names, strict=True)}
         static = ready.found.variant.static
-        asked = [n for n in (self.split.target, *self.split.results) if named.get(n) in static]
+        differ = (self.split.target, *self._options.counted, *self.split.results)
+        asked = [n for n in differ if named.get(n) in static]
         if asked:
             raise NotRolledError(f"a round asks for the value of {asked[0]}, which is another one "
                                  "in each round")  # fmt: skip
@@ -228,7 +233,7 @@ class DeviceRounds:
         others = tuple(n for n in self._given if n not in carried)
         step = self._step(carried, others, touched, together, _stride(items))
         options = replace(
-            self._options, repeated=True, writes=False,
+            self._options, fullgraph=True, repeated=True, writes=False,
             counted=(*self._counted(given), *(n for n in results if type(given.get(n)) is int)),
         )  # fmt: skip
         options = replace(options, counted=tuple(dict.fromkeys(options.counted)))
@@ -251,7 +256,10 @@ class DeviceRounds:
         assert rest.run is not None
         args = (*(names[n] for n in rest.carried[:-1]), item, *(names[n] for n in rest.others))
         try:
-            made = rest.run(args, count)
+            used: set[CountedRound] = set()
+            made = rest.run(args, count, used)
+            if not (self.split.steady or all(found.is_apart for found in used)):
+                raise ArgumentError("a branch may give two names one array")
         except LaunchError:
             raise
         except (ArgumentError, *BREAKS) as error:

@@ -71,7 +71,8 @@ class LoopOnGpu:
         """The explanation of its rounds, which have run."""
         told, runs = [], []
         for rest in self.rounds.known:
-            calls = [rest.ready] if rest.run is None else rest.run.calls
+            one = [] if rest.ready is None else [rest.ready]
+            calls = one if rest.run is None else rest.run.calls
             told += [f"  {text}" for text in _told(rest, calls)]
             runs += [(ready.found.lowered, ready.found.extents) for ready in calls]
         line = self.split.loop.lineno
@@ -120,6 +121,8 @@ class LoopOnGpu:
 def _told(rest: Rest, calls: Sequence[ReadyLike]) -> Iterator[str]:
     """How rounds of one kind are launched."""
     many = f"{rest.together} rounds" if rest.together > 1 else "a round"
+    if rest.ready is None:
+        yield f"{many}: a call of a fused function ({rest.why})"
     for ready in calls:
         plan = ready.prepared.plan
         may = getattr(ready.prepared.start, "has_graphs", False)

@@ -92,15 +92,18 @@ class CountedRounds:
         if not places <= self.placed:
             raise ComputedNumbers(places | self.placed)
 
-    def __call__(self, args: tuple[Any, ...], n: int | None = None) -> Any:
+    def __call__(
+        self, args: tuple[Any, ...], n: int | None = None, used: set[CountedRound] | None = None
+    ) -> Any:
         """What the step returns last, in new arrays, and how many rounds there were.
 
         Args:
             n: rounds at most, if it is not ``self.n``.
+            used: gets what ran.
         """
         while True:
             try:
-                return self._run(args, self.n if n is None else n)
+                return self._run(args, self.n if n is None else n, set() if used is None else used)
             except ComputedNumbers as found:
                 self.placed = found.places
                 names = [n for n, _ in self.step.parameters if n != self.counting.counter]
@@ -114,7 +117,7 @@ class CountedRounds:
             options = replace(step.options, counted=counted)
             self._compile(type(step)(step.given, step.static, options))
 
-    def _run(self, given: tuple[Any, ...], n: int) -> Any:
+    def _run(self, given: tuple[Any, ...], n: int, used: set[CountedRound]) -> Any:
         placed = self.placed or ()
         args = tuple(
             np.asarray(a) if n in placed and isinstance(a, np.generic) else a
@@ -125,6 +128,7 @@ class CountedRounds:
         args, state = (*map(begun, args[:count]), *args[count:]), list(given[:count])
         while rounds < n and not is_over:
             found, values, most = self._next(args, rounds, n)
+            used.add(found)
             made, ran = self._made(found, values, args, rounds, most)
             if found.asks:
                 is_over = self.counting.is_enough(made.pop())

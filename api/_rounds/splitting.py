@@ -92,6 +92,11 @@ class Split:
         )
 
     @property
+    def is_nested(self) -> bool:
+        """Whether a round has a loop of its own level."""
+        return any(isinstance(node, ast.For) for node in self.round.nodes)
+
+    @property
     def needed(self) -> frozenset[str]:
         """What the loop and the lines behind it read of what was there before."""
         kept = {*self.results} - self.round.sure

@@ -240,10 +240,10 @@ def turned_by_a_branch(u, v, n):
     return u, v
 
 
-def nested(u, n):
-    for _ in range(3):
-        for _ in range(n):
-            u = smoothed(u, 0.5)
+def nested(u, source, n):
+    for k in range(3):
+        for t in range(n):
+            u = smoothed(u, 0.5) + source[k] * t
         u = u / u.max()
     return u
 
@@ -266,6 +266,6 @@ OTHERS = {
     for f, *args in [
         (with_history, U, V), (left_early, U), (of_growing_parts, U), (listed, U),
         (with_two_names, U, V), (of_a_view, U), (asked, U), (turned_by_a_branch, U, V),
-        (nested, U),
+        (nested, U, SOURCE),
     ]
 }  # fmt: skip

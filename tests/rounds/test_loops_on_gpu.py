@@ -235,3 +235,17 @@ def test_a_branch_may_turn_names_in_any_round(rolled):
         np.testing.assert_allclose(
             np.asarray(fused(on_gpu(u), on_gpu(v), n)), turned(u, v, n), rtol=1e-12
         )
+
+
+def test_an_array_that_a_branch_gives_to_two_names_is_one_behind_the_loop(rolled):
+    def shared(u, w, n):
+        for t in range(n):
+            u = w if t % 2 else np.roll(w, 1)
+        w[0] = 7.0
+        return u
+
+    u, w = PROGRAMS["in_turns"][1]
+    fused = ow.fuse(shared)
+    for n in (8, 9, 2, 1):
+        found = fused(on_gpu(u), on_gpu(w), n)
+        np.testing.assert_allclose(np.asarray(found), shared(u, w.copy(), n), rtol=1e-12)
