@@ -40,9 +40,10 @@ class NotRolledError(OpweaveError):
 
     Attributes:
         done: rounds before it.
+        again: so it will be in calls of the same kinds.
     """
 
-    done = 0
+    done, again = 0, True
 
 
 @dataclass
@@ -130,8 +131,10 @@ class DeviceRounds:
             self._check(ready, call)
         try:
             made = ready(call.values, call.containers)
-        except Unwritten as error:
-            raise NotRolledError(f"{error}") from error
+        except Unwritten as why:  # such as arrays that share memory in this call
+            shared = NotRolledError(f"{why}")
+            shared.again = False
+            raise shared from why
         names |= zip(self.split.results, made, strict=True)
         if is_new or found is None:
             if len(self._known) >= MOST_KNOWN:

@@ -102,8 +102,8 @@ class LoopOnGpu:
             self.rounds(names, items)
             return ""
         except NotRolledError as error:
-            left, done = f"{error}", error.done
-            if not done and self.split.is_pure:
+            left, done = f"{error}" if error.again else "", error.done
+            if left and not done and self.split.is_pure:
                 raise
         whole = self.split
         kept = {*whole.results} - whole.round.sure

@@ -33,6 +33,11 @@ NEVER = (
 NEVER_IN_ROUNDS = (ast.Try, ast.TryStar, ast.With, ast.Raise, ast.Assert, ast.Return, ast.Match)
 # Functions of Python that give no array which they are given.
 PYTHONS = frozenset(("abs", "bool", "enumerate", "float", "int", "len", "range", "round"))
+# Functions that change nothing, such as stand before a loop.
+MAKING = frozenset((
+    "arange", "astype", "copy", "empty", "empty_like", "float", "full", "full_like", "int", "len",
+    "linspace", "ones", "ones_like", "range", "zeros", "zeros_like",
+))  # fmt: skip
 # What names the rounds of a loop that are left.
 REST = "rounds of opweave"
 SEES_FRAMES = frozenset(("_getframe", "currentframe"))
@@ -82,11 +87,11 @@ class Split:
     def is_pure(self) -> bool:
         """Whether nothing is left of the lines before the loop but what names have there."""
         nodes = [n for s in (*self.before.nodes, self.loop.iter) for n in ast.walk(s)]
-        calls = [n for n in ast.walk(self.loop.iter) if isinstance(n, ast.Call)]
+        called = (n.func for n in nodes if isinstance(n, ast.Call))
         stores = (ast.Subscript, ast.Attribute)
         return (
-            all(getattr(call.func, "id", "") in ("range", "len") for call in calls)
-            and not any(isinstance(n, ast.AugAssign | ast.keyword) for n in nodes)
+            all(getattr(f, "id", getattr(f, "attr", "")) in MAKING for f in called)
+            and not any(isinstance(n, ast.AugAssign) for n in nodes)
             and not any(isinstance(n, stores) and isinstance(n.ctx, ast.Store) for n in nodes)
             and all(isinstance(s, ast.Assign) or is_text(s) for s in self.before.nodes)
         )

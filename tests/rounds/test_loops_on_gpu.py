@@ -124,13 +124,15 @@ def test_an_array_under_two_names_is_one(rolled):
         return v
 
     fused, u = ow.fuse(two), PROGRAMS["heat"][1][0]
-    for same in (False, True, False):
+    for same in (True, False, True, False):
         own, other = on_gpu(u), on_gpu(u)
         numpy, others = u.copy(), u.copy()
         found = fused(own, own if same else other, N)
         wanted = two(numpy, numpy if same else others, N)
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12)
         np.testing.assert_allclose(np.asarray(own), numpy, rtol=1e-12)
+        assert bool(loop_of(fused).rounds.listed) != same
+        loop_of(fused).rounds.listed = 0
 
 
 def test_an_array_in_a_container_is_the_same_one(rolled):
@@ -249,3 +251,22 @@ def test_an_array_that_a_branch_gives_to_two_names_is_one_behind_the_loop(rolled
     for n in (8, 9, 2, 1):
         found = fused(on_gpu(u), on_gpu(w), n)
         np.testing.assert_allclose(np.asarray(found), shared(u, w.copy(), n), rtol=1e-12)
+
+
+def test_what_stands_before_a_loop_that_cannot_be_rolled_is_done_once(rolled):
+    def added(u, v):
+        u += v
+        return u
+
+    def once(u, v, n):
+        u = added(u, v)
+        for _ in range(n):
+            v[1:] = u[1:] + v[:-1]
+        return u
+
+    u = PROGRAMS["heat"][1][0]
+    fused = ow.fuse(once)
+    for _ in range(2):
+        own, numpy = on_gpu(u), u.copy()
+        found = fused(own, own, 3)
+        np.testing.assert_allclose(np.asarray(found), once(numpy, numpy, 3), rtol=1e-12)
