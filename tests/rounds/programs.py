@@ -260,6 +260,8 @@ PROGRAMS = {
         (in_a_ring, U, V, V[::-1].copy()), (kept, U, V),
     ]
 }  # fmt: skip
+# Of those, the ones whose source has no more than 64 rows.
+READ_BY_INDEX = ("read_by_index", "a_counter", "backwards", "in_strides")
 # Likewise, of loops whose rounds are launched one by one, by Python, or are no loop at all.
 OTHERS = {
     f.__name__: (f, args)
