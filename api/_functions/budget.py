@@ -73,6 +73,8 @@ def too_long(lowered: Lowered, extents: Extents, name: str, fn: Callable[..., An
 def check_rounds(found: Specialised, name: str) -> None:
     """Ask that loops run in C where a whole would start many kernels of short operations.
 
+    On a GPU rounds are launched one after the other then, however long the operations are.
+
     So where it would return many numbers, an array of each, or compare many with what they were.
 
     Raises:
@@ -82,7 +84,8 @@ def check_rounds(found: Specialised, name: str) -> None:
     if kernels < MANY_KERNELS and returned < MANY_RESULTS and asked_by(found) < MANY_ASKED:
         return
     seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
-    if is_for_loops(seconds, writes=bool(found.variant.graph.written)):
+    is_there = not found.lowered.device.is_host
+    if is_there or is_for_loops(seconds, writes=bool(found.variant.graph.written)):
         error = RoundsError(f"{name}: {kernels} kernels of short operations")
         error.mean_seconds, error.is_whole = seconds, True
         raise error

@@ -9,9 +9,11 @@ from opweave._functions.budget import TooLongError, tell, warn_of_limit
 from opweave._functions.judging import Judging
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, without_frames
+from opweave._functions.preparing import is_on_gpu
 from opweave._functions.ready import Ready, packed_into
 from opweave._functions.short import NOT_WORTH, ByNumPy, keep, text_of
 from opweave._loops.rolling import NotRolled
+from opweave._rounds.device_rounds import NotRolledError
 from opweave.compiler.captures.kinds import kinds_of
 from opweave.compiler.captures.tree import TooManyError
 from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
@@ -47,6 +49,8 @@ class Fallback(Judging):
         reasons = self._parts.reasons
         if self.loops.runs(kinds := self._plain.by_size(call)):
             raise ByNumPy("", again=True, rolled=kinds)
+        if is_on_gpu(call) and self.device_loops.runs(kinds):
+            raise ByNumPy("", on_gpu=kinds)
         try:
             if self._plain and (told := self._plain.found(call)) is not None:
                 raise ByNumPy(*told, again=True)
@@ -66,6 +70,8 @@ class Fallback(Judging):
 
         Behind a write an error is no reason against parts, where what comes before is written.
         """
+        if self._is_for_gpu(call, error):
+            raise ByNumPy("", on_gpu=self._plain.by_size(call)) from None
         if self._is_for_c(call, error):
             assert isinstance(error, OpweaveError)
             kinds, why = self._plain.by_size(call), self._pace.why_numpy(call, error)
@@ -221,6 +227,12 @@ class Fallback(Judging):
             try:
                 result = self.loops.learned(told.rolled, told.learns, args, kwargs)
             except NotRolled:
+                return self.whole(args, kwargs, out)
+            return result if out is None else packed_into(out, result)
+        if told.on_gpu is not None:
+            try:
+                result = self.device_loops.run(told.on_gpu, args, kwargs)
+            except NotRolledError:
                 return self.whole(args, kwargs, out)
             return result if out is None else packed_into(out, result)
         is_rolled = told.rolled is not None

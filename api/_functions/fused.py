@@ -24,7 +24,6 @@ from opweave._functions.warm import counted
 from opweave._functions.watched import Watched
 from opweave._interchange.functions import takes_arrays
 from opweave._interchange.kinds import are_plain, hold_foreign
-from opweave._loops.called import CalledFunctions
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
@@ -68,7 +67,7 @@ class Fused(LikeGiven):
         self._parts = Parts(fn, options, self._preparing.where)
         self.fallback = Fallback(self.given, self._preparing, self._parts)
         self.fallback.whole = self._slowly
-        self.fallback.loops.called = CalledFunctions(self.given, type(self))
+        self.fallback.fuse_others(type(self))
         self._watched = Watched(self)
         self.owned()
 
@@ -181,9 +180,9 @@ class Fused(LikeGiven):
         """The prepared call for these arguments, if there is one."""
         return self._calls.find(call, is_on_gpu(call))
 
-    def prepare(self, call: Call) -> Ready:
-        """Prepare a call, and keep it."""
-        return self._preparing.prepare(call)
+    def prepare(self, call: Call, or_parts: bool = False) -> Ready:
+        """Prepare a call, and keep it; see ``Preparing.prepare``."""
+        return self._preparing.prepare(call, or_parts)
 
     def found_for(self, call: Call, device: Device) -> Specialised:
         """What a call is traced to, from memory if it is there."""

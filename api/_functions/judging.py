@@ -10,8 +10,12 @@ from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, WholeLines, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
 from opweave._functions.short import NOT_WORTH, LeftToNumPy, Pace
+from opweave._loops.called import CalledFunctions
 from opweave._loops.rolling import Loops
+from opweave._rounds.on_gpu import DeviceLoops
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.traced.lengths import RoundsError, breaks_at_lines, is_traced_whole
+from opweave.configuration import config
 from opweave.opcodes.errors import OpweaveError, RecompileError
 
 
@@ -35,7 +39,14 @@ class Judging:
             given, preparing.options, partial(WholeLines, options=preparing.options)
         )
         self.whole: Callable[..., Any] = given  # runs a call as any other
-        preparing.may_roll = lambda call: self.loops.has_own() and self._may_roll(call)
+        own = self._signature
+        static = tuple(n for n, s in zip(own.names, own.static, strict=False) if s)
+        self.device_loops = DeviceLoops(given, static, preparing.options)
+        preparing.may_roll = self._may_be_rolled
+
+    def fuse_others(self, fuse: Callable[..., Any]) -> None:
+        """Have other functions fused: those that it calls, and the lines that it is made of."""
+        self.loops.called, self.device_loops.fuse = CalledFunctions(self.given, fuse), fuse
 
     def restart(self, parts: Parts) -> None:
         """Other parts from now on, whose calls may be traced in vain again."""
@@ -43,7 +54,25 @@ class Judging:
         self._pace = Pace(self._preparing)
         self._plain.clear()
         self.loops.clear()
+        self.device_loops.clear()
         self.told.discard(RecompileError)
+
+    def _may_be_rolled(self, call: Call) -> bool:
+        """Whether a call that is long may have a loop of its own, which is not written out."""
+        if is_on_gpu(call):
+            return self._may_roll_there(call)
+        return self.loops.has_own() and self._may_roll(call)
+
+    def _may_roll_there(self, call: Call) -> bool:
+        """Whether rounds of a call on a GPU may be launched one after the other."""
+        is_there = bool(call.arrays) and all(map(is_cupy, call.arrays))
+        is_there = is_there and config.device != "cuda"  # else they may be copies of NumPy's
+        return is_there and self.device_loops.may_run(self._plain.by_size(call))
+
+    def _is_for_gpu(self, call: Call, error: Exception) -> bool:
+        """Whether a call on a GPU is no whole for a loop that is too long to be written out."""
+        is_long = isinstance(error, OpweaveError) and error.mean_seconds is not None
+        return is_long and is_on_gpu(call) and self._may_roll_there(call)
 
     def _is_for_c(self, call: Call, error: Exception) -> bool:
         """Whether a loop is why a call is no whole, or stands beside a line that breaks.
@@ -70,6 +99,10 @@ class Judging:
         from opweave._programs.explain import explain_numpy, explain_parts
         from opweave._programs.notes import notes_of
 
+        if self._is_for_gpu(call, why):
+            self.device_loops.looked_at(kinds := self._plain.by_size(call), args, kwargs)
+            if (told := self.device_loops.explained(kinds)) is not None:
+                return told
         numpys, stays = self._pace.why_numpy(call, why), isinstance(why, RoundsError)
         if self._is_for_c(call, why) or (numpys and self._may_have_lines(call, why)):
             kinds, lines = self._plain.by_size(call), breaks_at_lines(why)
@@ -95,6 +128,8 @@ class Judging:
         from opweave._programs.explain import explain_loops, explain_numpy
 
         kinds, name = self._plain.by_size(call), self._signature.name
+        if is_on_gpu(call) and (there := self.device_loops.explained(kinds)) is not None:
+            return there
         if (told := self._plain.found(call)) is not None:
             return explain_numpy(name, told[0]).with_notes(self.loop_notes(call))
         found = self.loops.known.get(kinds) if self.loops.runs(kinds) else None

@@ -68,6 +68,7 @@ class ByNumPy(Exception):
         learns: the arrays of a call that learns whether C does; if not, the call is a whole.
         stays: calls of these kinds are NumPy's from now on, if C runs none of their loops.
         lines: kernels may run lines of it, too.
+        on_gpu: the kinds of a call whose rounds are launched one after the other.
     """
 
     def __init__(
@@ -80,11 +81,12 @@ class ByNumPy(Exception):
         learns: Sequence[Any] | None = None,
         stays: bool = False,
         lines: bool = False,
+        on_gpu: Any = None,
     ):
         super().__init__(why)
         self.once = why if once is None else once
         self.exact, self.again, self.rolled, self.learns = exact, again, rolled, learns
-        self.stays, self.lines = stays, lines
+        self.stays, self.lines, self.on_gpu = stays, lines, on_gpu
 
 
 class Pace:

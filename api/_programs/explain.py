@@ -164,6 +164,11 @@ def explain_loops(name: str, rolled: RolledLike) -> Explanation:
     return replace(made, sources=(*sources, *made.sources), loops=sources)
 
 
+def explain_rounds(lines: Sequence[str], runs: Sequence[Run]) -> Explanation:
+    """Explain a function whose rounds are launched on a GPU, given what is to be said of them."""
+    return _explained(runs, _Against.of(runs), lines)
+
+
 def _explained(
     runs: Sequence[Run], against: _Against, lines: Sequence[str], breaks: tuple[Break, ...] = ()
 ) -> Explanation:

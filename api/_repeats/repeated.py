@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from opweave._functions.ready import Ready
 from opweave._interchange.exchange import run_exchanged
 from opweave._interchange.kinds import hold_foreign
 from opweave._programs.program import Program
-from opweave._repeats.carried import Carried, begun, is_leaf
-from opweave._repeats.counting import Counting, counting_of
-from opweave._repeats.looping import Repetition
-from opweave._repeats.rounds import CountedRounds
+from opweave._repeats.counting import counting_of
+from opweave._rounds.carried import Carried, begun, is_leaf
+from opweave._rounds.counting import Counting
+from opweave._rounds.looping import Repetition
+from opweave._rounds.rounds import CountedRounds
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.device import Device
@@ -134,7 +135,7 @@ class Repeated:
     @property
     def step(self) -> Fused:
         """The step, compiled for the rounds."""
-        return self._step if self._rounds is None else self._rounds.step
+        return self._step if self._rounds is None else cast("Fused", self._rounds.step)
 
     def __reduce__(self) -> Any:
         """Pickled by name, where it has one, as functions are."""

@@ -22,7 +22,7 @@ def channels_chosen(nodes: Sequence[Node]) -> list[Node]:
     if len(counted) != 1 or any(_is_odd(n) for n in nodes):
         return []
     (axis,) = counted
-    if len(axis) > 1 or not is_short(axis[0]):
+    if not is_short(axis[0]):
         return []
     return [n for n in nodes if n.operator.name == "where" and _ends_with(n.result, axis)]
 

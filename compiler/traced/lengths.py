@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.expr import Expr, evaluate
 from opweave.compiler.ir.pace import is_for_loops
@@ -73,7 +75,8 @@ class Length:
         if self._unasked is not None and count >= self._unasked:
             self._unasked = None
             error = trace.of_rounds(RoundsError(f"many short operations ({where})"))
-            if is_for_loops(error.mean_seconds or 0, writes=bool(trace.rewritten)):
+            is_there = trace.array_class is not np.ndarray  # where rounds are launched in turn
+            if is_there or is_for_loops(error.mean_seconds or 0, writes=bool(trace.rewritten)):
                 return error
         if count < most:
             return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import weakref
 
+import numpy as np
+
 from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.arrays.moving import moved
 from opweave.compiler.arrays.part_writes import PartWrite
@@ -19,6 +21,7 @@ class SharedMemory:
     """The arrays of a trace by the memory that they would have.
 
     Attributes:
+        array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
         inputs: values that are arguments.
         families: arrays that share memory, by the id of the value that each was then.
         borrowed: views of arguments.
@@ -33,6 +36,8 @@ class SharedMemory:
         unknown: what arguments hold behind the latter, which nothing computes.
         copied_views: arrays of their own that are views to NumPy.
     """
+
+    array_class: type = np.ndarray
 
     def __init__(self, builder: GraphBuilder):
         self.builder = builder

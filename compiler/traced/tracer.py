@@ -39,12 +39,10 @@ class Tracer(SharedMemory):
         asks_truth: it may ask whether something ``is True``: comparisons of numbers are guarded.
         catches, catches_index: it may catch errors of empty reductions, or of places in arrays.
         calls_library, counts: calls of NumPy's library are nodes (``compiler/library``); counts.
-        array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
         edits, counted: operators while an edited composite is traced, numbers of ``ow.repeat``.
     """
 
     selects = True
-    array_class: type = np.ndarray
     edits: Mapping[str, Operator] = {}
     counted: frozenset[str] = frozenset()
     asks_truth = catches = catches_index = calls_library = counts = raises_at_lines = False

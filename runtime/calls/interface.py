@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 class Start(Protocol):
-    """How an executor starts the steps of a call plan."""
+    """How an executor starts the steps of a call plan.
+
+    Attributes:
+        by_address: of arrays it takes nothing but where they begin.
+    """
+
+    by_address: bool
 
     def __call__(self, every: Sequence[Any], numbers: Sequence[Any]) -> None:
         """Start all; ``every``: arguments, results and the word for faults, or None."""

@@ -166,8 +166,8 @@ class Prepared(PlannedCall):
         graph, plan = self.graph, self.plan
         arrays = [plan.outputs[n] for n in carried]
         values = [graph.outputs[n] for n in carried]
-        # C takes addresses alone: there another shape of all that an array holds is one, too
-        by_address = getattr(self.start, "whole", None) is not None
+        # where addresses are all that is taken, another shape of all of an array is one, too
+        by_address = self.start.by_address
         are_whole = all(
             isinstance(v, Value) and (v.id not in graph.views or (by_address and self.is_all(n)))
             for n, v in zip(carried, values, strict=True)

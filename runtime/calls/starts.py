@@ -13,6 +13,8 @@ from opweave.runtime.calls.planned import PlannedCall
 class StepwiseStart:
     """Starts the steps of a call plan one after the other."""
 
+    by_address = False
+
     def __init__(self, prepared: PlannedCall):
         self.plan, self.executor = prepared.plan, prepared.executor
         nbytes = self.plan.memory.nbytes

@@ -64,6 +64,7 @@ class DeviceStart(StepwiseStart):
         executor: Any = prepared.executor
         self.prepared: Any = prepared  # one that loops has shapes, too
         self.cuda = executor.cupy.cuda
+        self.by_address = not self.plan.computes  # a library takes shapes
         self._for_capture = executor.workspaces.for_capture
         launches = [step for step in self.plan.steps if step.launch is not None]
         is_one = len(launches) < 2 or self.plan.notes_faults  # each call's faults are its own
@@ -115,8 +116,9 @@ class DeviceStart(StepwiseStart):
         """Run that many steps of a loop: by graphs but for the first and the last ones."""
         stream, loops = self.cuda.get_current_stream(), self._loops
         with loops.lock:  # the memory of a graph serves one loop after the other
-            no_graph = self._is_large or self.plan.computes or is_captured(stream)
-            if times < self._per_graph + 2 or no_graph or turns.differ:
+            no_graph = not self.has_graphs or is_captured(stream)
+            no_graph |= turns.differ or turns.enough is not None
+            if times < self._per_graph + 2 or no_graph:
                 start = partial(self.launch, self.memory())
                 spare = self._lasting(turns.made_spare) if times > 1 else None
                 turns.apart(start, times, spare=spare)
@@ -142,6 +144,11 @@ class DeviceStart(StepwiseStart):
                     start(turns.every(turns.next_state(before), into))
 
         return _Rounds(first, second, memory, captured(stream, steps))
+
+    @property
+    def has_graphs(self) -> bool:
+        """Whether rounds may become graphs: they are short, and no library computes for them."""
+        return not (self._is_large or self.plan.computes)
 
     @property
     def _per_graph(self) -> int:

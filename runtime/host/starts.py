@@ -47,6 +47,7 @@ class NativeStart:
         self._parts = tuple(self._joined(steps)) or (NativeSteps([], self.plan.arena),)
         alone = self._parts[0] if len(self._parts) == 1 else None
         self.whole = alone if isinstance(alone, NativeSteps) else None
+        self.by_address = self.whole is not None
         self._pack_row = struct.Struct(f"<{self.plan.formats}").pack
         self._pack = struct.Struct(f"<{self.plan.arena + 1}Q{self.plan.formats}").pack
         self._keeps = nbytes <= MOST_KEPT

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave._repeats.looping import MOST_WRITTEN
+from opweave._rounds.looping import MOST_WRITTEN
 from opweave.compiler.ir.values import TURNS
 from opweave.opcodes.errors import ArgumentError, TraceError
 from opweave.runtime.calls.prepared import Prepared

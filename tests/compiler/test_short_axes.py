@@ -51,6 +51,27 @@ def one_of_three(x, y):
     return made
 
 
+def joined_twice(x, y):
+    few = np.concatenate([x[:, :1], y[:, :2]], axis=1)
+    more = np.concatenate([few * 2, x[:, 3:4]], axis=1)
+    return np.roll(more, 1, axis=1)
+
+
+def of_some_rows(x):
+    made = x * 2
+    made[1:, ::2] = 3
+    return made
+
+
+def into_an_argument(x, y):
+    x[::2] = y[::2]
+    return x
+
+
+def of_rows_and_steps(b):
+    return np.stack([b[1::2, 3], b[:-1:2, 0] + b[1::2, 1]], axis=1)
+
+
 # Each is one kernel over pixels.
 OF_PIXELS = {
     "corners of boxes": (corners, BOXES),
@@ -63,6 +84,8 @@ OF_PIXELS = {
     "columns side by side": (lambda x, y: np.column_stack([x, y, x + y]), LINE, OTHER),
     "stacked, of functions": (lambda x, y: np.stack([np.sin(x), np.cos(y)], -1), LEFT, RIGHT),
     "and scaled behind": (lambda x, y: np.stack([x, y], -1) * [2, 3], LINE, OTHER),
+    "joins of joins": (joined_twice, BOXES, BOXES[::-1].copy()),
+    "columns of some rows": (of_rows_and_steps, BOXES[:300].copy()),
     "every second element": (every_second, LINE, OTHER),
     "every second column": (every_second_of_rows, LEFT, RIGHT),
     "every third over a number": (one_of_three, LINE, OTHER),
@@ -75,6 +98,13 @@ OF_OTHERS = {
     "summed along the columns": (lambda b: np.roll(b, 1, axis=1).sum(axis=1), BOXES),
     "rows by numbers from memory": (lambda b: b[np.abs(b[:, 0]).astype(int) % 9], BOXES),
     "in steps that leave a rest": (lambda x, y: _in_steps(x, y, 3), LINE, OTHER),
+    "every second column of some rows": (of_some_rows, BOXES),
+    "into an argument in steps": (into_an_argument, LINE, OTHER),
+    "columns at places from memory": (
+        lambda x, y: np.stack([x[np.abs(y) % 5], y], -1),
+        LINE,
+        OTHER,
+    ),
     "an argument in steps": (lambda x, y: x[::2] - y[::2], LINE, OTHER),
 }
 
@@ -108,11 +138,37 @@ def test_other_joins_are_none(name):
 def test_elements_are_those_of_numpy(name):
     function, *arguments = (OF_PIXELS | OF_OTHERS)[name]
     fused = ow.fuse(function)
-    made, wanted = fused(*arguments), function(*arguments)
+    made, wanted, one_by_one = (
+        of(*(a.copy() for a in arguments)) for of in (fused, function, fused.unfused())
+    )
 
     assert made.dtype == wanted.dtype
     np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)
-    np.testing.assert_array_equal(made, fused.unfused()(*arguments))
+    np.testing.assert_array_equal(made, one_by_one)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", OF_PIXELS)
+def test_a_gpus_threads_make_the_same(name):
+    function, *arguments = OF_PIXELS[name]
+    program = ow.fuse(function).lower(*arguments, target="sm_80")
+
+    np.testing.assert_allclose(
+        program.verify(*arguments), function(*arguments), rtol=1e-6, atol=1e-6
+    )
+
+
+def test_a_table_of_as_many_columns_is_read_once_by_wide_accesses():
+    source = ow.fuse(corners).lower(BOXES, target="sm_90a").kernels[0].source
+
+    assert source.count("__restrict__") == 2
+    assert "load_pixels(b_v[c]" in source
+
+
+def test_columns_that_are_summed_over_are_read_one_by_one():
+    (kernel,) = ow.fuse(lambda b: np.roll(b, 1, axis=1).sum(axis=1)).lower(BOXES).kernels
+
+    assert kernel.source.count("const float* __restrict__") == 1
 
 
 @pytest.mark.host

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.compiler.pipeline import specialise
+from tests.rounds.programs import PROGRAMS, READ_BY_INDEX
 
 pytestmark = pytest.mark.gpu
 
@@ -186,3 +188,36 @@ def test_a_loop_on_a_gpu_ends_where_it_is_enough(every, cp):
     with ow.config(device="cuda"):
         again, rounds = run(cp.asnumpy(x))
     assert (again.tobytes(), rounds) == (on_host[0].tobytes(), on_host[1])
+
+
+def given(args, make):
+    """Copies of arguments, arrays made by a function."""
+    return [make(a) if isinstance(a, np.ndarray) else a for a in args]
+
+
+def leaves(found):
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_loop_over_time_is_rolled_bit_for_bit_as_it_would_be_written_out(name, cp, monkeypatch):
+    monkeypatch.setattr(specialise, "UNASKED", 1)  # every loop that can be is no part of a whole
+    function, args = PROGRAMS[name]
+    fused, own, others = ow.fuse(function), given(args, cp.array), given(args, cp.array)
+    found, wanted = fused(*own, 13), ow.fuse(function, fullgraph=True)(*others, 13)
+
+    for a, b in zip((*leaves(found), *own), (*leaves(wanted), *others), strict=True):
+        assert cp.asnumpy(a).tobytes() == cp.asnumpy(b).tobytes()
+    assert all(loop.rounds.listed for loop in fused.fallback.device_loops.known.values())
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in READ_BY_INDEX])
+def test_a_long_loop_over_time_is_what_numpy_has(name, cp, monkeypatch):
+    monkeypatch.setattr(specialise, "UNASKED", 1)
+    function, args = PROGRAMS[name]
+    fused, expected = ow.fuse(function), leaves(function(*given(args, np.array), 150))
+
+    for _ in range(2):  # the second by graphs of the first
+        found = leaves(fused(*given(args, cp.array), 150))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(cp.asnumpy(a), b, rtol=1e-7)

@@ -23,8 +23,8 @@ ABOUT = (
     "float32: a step whose result is its next argument, n times. logistic: 2.5 x (1 - x), whose "
     "orbits meet, of so many elements; norm: x / sqrt(sum(x x)), a reduction and a map; product: "
     "tanh(x @ w) of square matrices. ow.repeat runs them without coming back to Python; the "
-    "others are called n times: a graph's replay, the fused function, NumPy's operators. JAX has "
-    "its own loop, fori_loop, compiled for n."
+    "others are called n times: a graph's replay, the fused function, NumPy's operators. On a GPU "
+    "the loop itself is fused, too. JAX has its own loop, fori_loop, compiled for n."
 )
 FIGURES = (Figure("time", "steps", "time", "steps n", panels=("step",), xlog=10),)
 STEPS, QUICK = (1, 10, 100, 1000), (1, 10)
@@ -56,6 +56,27 @@ def norm(x: Any) -> Any:
 
 def product(x: Any, w: Any) -> Any:
     return np.tanh(x @ w)
+
+
+def logistic_loop(n: int, x: Any) -> Any:
+    for _ in range(n):
+        x = logistic(x)
+    return x
+
+
+def norm_loop(n: int, x: Any) -> Any:
+    for _ in range(n):
+        x = norm(x)
+    return x
+
+
+def product_loop(n: int, x: Any, w: Any) -> Any:
+    for _ in range(n):
+        x = product(x, w)
+    return x
+
+
+LOOPS = {logistic: logistic_loop, norm: norm_loop, product: product_loop}
 
 
 def through_logistic(x: Any, error: Any) -> tuple[Any, Any]:
@@ -138,6 +159,7 @@ def one(record: Record, step: Recurrence, count: int) -> None:
         Runner("ow.repeat", ow.repeat(step.fn, count)),
         Runner("fused, called n times", partial(called, ow.fuse(step.fn), count), role="variant"),
         Runner(library, partial(called, step.fn, count), role="peer"),
+        *fused_whole(record, step, count),
         *replayed(record, step, count),
         *by_jax(record, step, count, args),
     ]
@@ -151,6 +173,15 @@ def called(step: Callable[..., Any], count: int, x: Any, *others: Any) -> Any:
     for _ in range(count):
         x = step(x, *others)
     return x
+
+
+def fused_whole(record: Record, step: Recurrence, count: int) -> Iterator[Runner]:
+    """The loop within a fused function, whose rounds a GPU is given one after the other."""
+    name = "fused with its loop"
+    if record.device == "host":
+        record.absent[name] = "on the host C runs loops, or they are written out"
+        return
+    yield Runner(name, partial(ow.fuse(LOOPS[step.fn]), count), role="variant")
 
 
 def replayed(record: Record, step: Recurrence, count: int) -> Iterator[Runner]:

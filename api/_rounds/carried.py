@@ -4,17 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from opweave._functions.fused import Fused
-from opweave._functions.ready import Ready
 from opweave.compiler.captures.structure import Leaf, Tree
 from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.compiler.ir.values import Value, extent_of
+from opweave.compiler.pipeline.driver import Options
+from opweave.compiler.pipeline.specialise import Specialised
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.calls.prepared import Prepared
+
+
+class ReadyLike(Protocol):
+    """A prepared call; see ``api/_functions/ready.py``."""
+
+    @property
+    def prepared(self) -> Prepared: ...
+    @property
+    def found(self) -> Specialised: ...
+    @property
+    def arrays(self) -> list[int]: ...
+    @property
+    def scalars(self) -> list[int]: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def asks(self) -> bool: ...
+    @property
+    def structure(self) -> Any: ...
+    def numbers(self, values: Sequence[Any]) -> dict[str, Any]: ...
+    def __call__(self, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any: ...
+
+
+class StepLike(Protocol):
+    """A fused function that is run many times; see ``api/_functions/fused.py``."""
+
+    given: Any
+    static: tuple[str, ...]
+    options: Options
+    signature: Any
+    __wrapped__: Any
+    __module__: str
+
+    def __init__(self, fn: Any, static: Any, options: Any, check: Any = None): ...
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
+    @property
+    def parameters(self) -> list[tuple[str, Any]]: ...
+    def bound(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any] = {}
+    ) -> tuple[Any, Sequence[Any]]: ...
+    def ready_for(self, call: Any) -> Any: ...
+    def prepare(self, call: Any, or_parts: bool = False) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -45,7 +88,7 @@ class Carried:
 
     @classmethod
     def of(
-        cls, step: Fused, counter: str | None, ready: Ready, args: Sequence[Any],
+        cls, step: StepLike, counter: str | None, ready: ReadyLike, args: Sequence[Any],
         asks: bool = False,
     ) -> Carried:  # fmt: skip
         """What a prepared call leaves to the next, given its arguments without the counter.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
-from opweave._functions.ready import Ready
-from opweave._repeats.carried import Carried
+from opweave._rounds.carried import Carried, ReadyLike
 from opweave.compiler.codegen.repeats import in_terms
 from opweave.compiler.ir.expr import Expr, evaluate, literal
 from opweave.compiler.ir.graph import FunctionGraph
@@ -24,7 +23,9 @@ class ChangingNumbers:
             nobody before.
     """
 
-    def __init__(self, ready: Ready, carried: Carried, leaves: Sequence[str], counter: str | None):
+    def __init__(
+        self, ready: ReadyLike, carried: Carried, leaves: Sequence[str], counter: str | None
+    ):
         """``leaves``: the names of what the call takes.
 
         Raises:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opweave._functions.ready import Ready
+from opweave._rounds.carried import ReadyLike
 from opweave.compiler.codegen.repeats import written_out
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import TURNS
@@ -36,7 +36,9 @@ class Repetition:
             none where a step cannot be looped.
     """
 
-    def __init__(self, ready: Ready, count: int, like: Sequence[Any], options: Options, n: int):
+    def __init__(
+        self, ready: ReadyLike, count: int, like: Sequence[Any], options: Options, n: int
+    ):
         """``like``: arrays that lie as those of the calls."""
         self.ready, self.count, self.options = ready, count, options
         self.segments: list[tuple[Prepared, int, int]] = []
@@ -84,7 +86,7 @@ class Repetition:
         return None if graph is None else prepared_for(self.ready, graph, like, self.options)
 
 
-def most_written(ready: Ready, most: int) -> int:
+def most_written(ready: ReadyLike, most: int) -> int:
     """How many steps of a call may be written out in one kernel that compiles in time."""
     lowered = ready.found.lowered
     if len(lowered.kernels) != 1 or lowered.schedule.groups[0].form.kind not in WRITTEN:
@@ -94,7 +96,7 @@ def most_written(ready: Ready, most: int) -> int:
 
 
 def prepared_for(
-    ready: Ready, graph: FunctionGraph, like: Sequence[Any], options: Options
+    ready: ReadyLike, graph: FunctionGraph, like: Sequence[Any], options: Options
 ) -> Prepared:
     """A call of another graph with the arguments of one; ``like``: arrays that lie as its."""
     found, one = ready.found, ready.prepared

@@ -15,17 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from opweave._functions.fused import Fused
-from opweave._functions.parts import BREAKS
-from opweave._functions.ready import Ready
-from opweave._repeats.carried import Carried, begun
-from opweave._repeats.changing import ChangingNumbers, Numbers
-from opweave._repeats.counting import Counting
-from opweave._repeats.looping import most_written, prepared_for
+from opweave._rounds.carried import Carried, ReadyLike, StepLike, begun
+from opweave._rounds.changing import ChangingNumbers, Numbers
+from opweave._rounds.counting import Counting
+from opweave._rounds.looping import most_written, prepared_for
 from opweave.compiler.codegen.repeats import written_out
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Value
+from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.configuration import config
@@ -59,15 +57,21 @@ class CountedRounds:
             have left them; None where the step asks for their values.
     """
 
-    def __init__(self, step: Fused, n: int, counting: Counting):
+    def __init__(self, step: StepLike, n: int, counting: Counting):
         self.n, self.counting = n, counting
         self.placed: Set[int] | None = frozenset()
         self._compile(step)
 
-    def _compile(self, step: Fused) -> None:
+    @property
+    def calls(self) -> list[ReadyLike]:
+        """The prepared calls of rounds that are known."""
+        return [found.ready for found in self._known.values()]
+
+    def _compile(self, step: StepLike) -> None:
         """Forget all calls, and compile this step from now on."""
         self._known: dict[int, CountedRound] = {}
-        self.step = Fused(step.given, step.static, step.options, partial(self._check, False))
+        check = partial(self._check, False)
+        self.step: StepLike = type(step)(step.given, step.static, step.options, check)
         self.asking = self.counting.asking(step, partial(self._check, True))
         self.by_python = False
 
@@ -88,11 +92,18 @@ class CountedRounds:
         if not places <= self.placed:
             raise ComputedNumbers(places | self.placed)
 
-    def __call__(self, args: tuple[Any, ...]) -> Any:
-        """What the step returns last, in new arrays, and how many rounds there were."""
+    def __call__(
+        self, args: tuple[Any, ...], n: int | None = None, used: set[CountedRound] | None = None
+    ) -> Any:
+        """What the step returns last, in new arrays, and how many rounds there were.
+
+        Args:
+            n: rounds at most, if it is not ``self.n``.
+            used: gets what ran.
+        """
         while True:
             try:
-                return self._run(args)
+                return self._run(args, self.n if n is None else n, set() if used is None else used)
             except ComputedNumbers as found:
                 self.placed = found.places
                 names = [n for n, _ in self.step.parameters if n != self.counting.counter]
@@ -101,22 +112,23 @@ class CountedRounds:
                 if not self.placed:
                     raise
                 self.placed, more = None, []  # it asks a number for its value
-            options = self.step.options
-            counted = tuple(dict.fromkeys((*options.counted, *more)))
-            step = Fused(self.step.given, self.step.static, replace(options, counted=counted))
-            self._compile(step)
+            step = self.step
+            counted = tuple(dict.fromkeys((*step.options.counted, *more)))
+            options = replace(step.options, counted=counted)
+            self._compile(type(step)(step.given, step.static, options))
 
-    def _run(self, given: tuple[Any, ...]) -> Any:
+    def _run(self, given: tuple[Any, ...], n: int, used: set[CountedRound]) -> Any:
         placed = self.placed or ()
         args = tuple(
             np.asarray(a) if n in placed and isinstance(a, np.generic) else a
             for n, a in enumerate(given)
         )
-        found, *_ = self._next(args, 0)
+        found, *_ = self._next(args, 0, n)
         count, rounds, is_over = found.carried.count, 0, False
         args, state = (*map(begun, args[:count]), *args[count:]), list(given[:count])
-        while rounds < self.n and not is_over:
-            found, values, most = self._next(args, rounds)
+        while rounds < n and not is_over:
+            found, values, most = self._next(args, rounds, n)
+            used.add(found)
             made, ran = self._made(found, values, args, rounds, most)
             if found.asks:
                 is_over = self.counting.is_enough(made.pop())
@@ -140,9 +152,11 @@ class CountedRounds:
         fused = self.asking if found.asks and self.asking else self.step
         return found.leaves(fused(*by_place, **by_name)), 1
 
-    def _next(self, args: tuple[Any, ...], rounds: int) -> tuple[CountedRound, Sequence[Any], int]:
+    def _next(
+        self, args: tuple[Any, ...], rounds: int, n: int
+    ) -> tuple[CountedRound, Sequence[Any], int]:
         """What runs behind so many rounds, the leaves that it takes, and its rounds at most."""
-        left, every = self.n - rounds, self.counting.every
+        left, every = n - rounds, self.counting.every
         before = every - rounds % every  # rounds until it is asked
         if self.asking is None:
             most = min(left, before) if self.by_python else left
@@ -153,10 +167,10 @@ class CountedRounds:
             return *self._bound(self.asking, args, rounds), left if every == 1 else 1
         except BREAKS:  # if the step is to blame, it is refused without the question
             self.asking, self.by_python = None, True
-            return self._next(args, rounds)
+            return self._next(args, rounds, n)
 
     def _bound(
-        self, fused: Fused, args: tuple[Any, ...], number: int
+        self, fused: StepLike, args: tuple[Any, ...], number: int
     ) -> tuple[CountedRound, Sequence[Any]]:
         """What runs a round with these arguments, and the leaves that it takes."""
         by_place, by_name = self.counting.given(args, number)
@@ -188,7 +202,7 @@ class CountedRound:
 
     def __init__(
         self,
-        ready: Ready,
+        ready: ReadyLike,
         carried: Carried,
         numbers: ChangingNumbers,
         asks: bool,

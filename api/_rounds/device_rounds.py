@@ -1,0 +1,295 @@
+"""The rounds of a loop on a GPU: the first ones one by one, the others from a prepared list.
+
+A round is a function of names, and of those that it leaves.  The first rounds are calls of it.
+They show which arrays it writes to, and which names get arrays that others had (``u, v = v, u``).
+The others are rounds of ``ow.repeat``: of a step that writes to no argument, of so many rounds
+that every name gets a new array or its own again.  What arrays of before hold is written last.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from types import FunctionType
+from typing import Any
+
+from opweave._rounds.carried import ReadyLike, StepLike
+from opweave._rounds.counting import Counting
+from opweave._rounds.rounds import CountedRound, CountedRounds
+from opweave._rounds.splitting import Split
+from opweave.compiler.captures.structure import Changing
+from opweave.compiler.ir.plain_arrays import is_array
+from opweave.compiler.parts.lazy_array import BREAKS
+from opweave.compiler.pipeline.driver import Options
+from opweave.opcodes.errors import ArgumentError, LaunchError, OpweaveError
+from opweave.runtime.calls.arrays import assigned, overlap
+from opweave.runtime.calls.writes import Unwritten
+
+# Rounds of one step, at most: so many names may exchange their arrays in a ring.
+MOST_TOGETHER = 4
+# Prepared rounds of which is known how the others run.
+MOST_KNOWN = 64
+Fuse = Callable[[FunctionType, Options], StepLike]
+Names = dict[str, Any]
+
+
+class NotRolledError(OpweaveError):
+    """Kernels do not run a round of a loop, and nothing of it was written.
+
+    Attributes:
+        done: rounds before it.
+        again: so it will be in calls of the same kinds.
+    """
+
+    done, again = 0, True
+
+
+@dataclass
+class Rest:
+    """How the rounds behind the first ones run.
+
+    Attributes:
+        ready: the prepared first round; None where it is no whole.
+        together: rounds of a step.
+        carried: names that a step leaves to the next one, the counter last.
+        others: names that stay.
+        kept: those of the carried whose arrays are the same ones before and behind a step.
+        run: runs steps; None where rounds are run one by one, and then ``why``.
+    """
+
+    ready: ReadyLike | None
+    together: int = 1
+    carried: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    run: CountedRounds | None = None
+    why: str = ""
+
+
+class DeviceRounds:
+    """Runs the rounds of one loop.
+
+    Attributes:
+        why: why some are run one by one, or "".
+        listed: how many ran from a list, ``single`` how many did not.
+    """
+
+    def __init__(self, split: Split, fuse: Fuse, options: Options):
+        self.split, self._fuse = split, fuse
+        self._options = options
+        target, inside = split.target, split.round
+        kept = {*split.results} - inside.sure
+        self._given = (*sorted((inside.read | kept) - {target}), target)
+        self._rounds: dict[tuple[str, ...], StepLike] = {}
+        self._known: dict[int, Rest] = {}
+        self.why, self.listed, self.single = "", 0, 0
+
+    @property
+    def known(self) -> list[Rest]:
+        """How rounds run, of the kinds that there were."""
+        return [*self._known.values()]
+
+    def __call__(self, names: Names, items: Sequence[int]) -> None:
+        """Run all rounds, and let names have what they leave.
+
+        Raises:
+            NotRolledError: a round is no whole; ``names`` has what those before it left.
+        """
+        done, rest, may = 0, None, True
+        while done < len(items):
+            count = (len(items) - done) // rest.together if rest is not None and may else 0
+            if rest is not None and count and rest.run is not None and done >= rest.together:
+                may = self._listed(rest, names, items[done], count)
+                done += count * rest.together if may else 0
+                self.listed += count * rest.together if may else 0
+                continue
+            try:
+                rest = self._one(names, items, done)
+            except NotRolledError as error:
+                error.done = done
+                raise
+            done += 1
+            self.single += 1
+
+    def _one(self, names: Names, items: Sequence[int], number: int) -> Rest:
+        """Run one round, and say how others may be run."""
+        given = {**{n: names[n] for n in self._given[:-1]}, self.split.target: items[number]}
+        fused = self._round(given)
+        call = fused.signature.bind(tuple(given.values()), {})
+        try:
+            ready = fused.ready_for(call) or fused.prepare(call, or_parts=True)
+        except OpweaveError as error:
+            if error.mean_seconds is None or not self.split.is_nested:
+                raise NotRolledError(f"{error}") from error
+            names |= zip(self.split.results, fused(*given.values()), strict=True)
+            return self._known.setdefault(0, Rest(None, why="a long loop within a round"))
+        found = self._known.get(id(ready))
+        is_new = found is None or found.ready is not ready
+        if is_new:
+            self._check(ready, call)
+        try:
+            made = ready(call.values, call.containers)
+        except Unwritten as why:  # such as arrays that share memory in this call
+            shared = NotRolledError(f"{why}")
+            shared.again = False
+            raise shared from why
+        names |= zip(self.split.results, made, strict=True)
+        if is_new or found is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            found = self._known[id(ready)] = self._rest(ready, call, given, names, items)
+            self.why = self.why or found.why
+        return found
+
+    def _round(self, given: Mapping[str, Any]) -> StepLike:
+        """One round, compiled for these numbers to differ."""
+        counted = self._counted(given)
+        if counted not in self._rounds:
+            made = self.split.round.function(self._given, self.split.results)
+            self._rounds[counted] = self._fuse(made, replace(self._options, counted=counted))
+        return self._rounds[counted]
+
+    def _counted(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """Integers that differ from round to round."""
+        changing = (n for n in self.split.results if type(values.get(n)) is int)
+        around = (n for n in self._options.counted if n in values)
+        return tuple(dict.fromkeys((self.split.target, *around, *changing)))
+
+    def _check(self, ready: ReadyLike, call: Any) -> None:
+        """Refuse a round that would be compiled anew for each number, or changes an object.
+
+        Raises:
+            NotRolledError: it asks for a number that differs from round to round.
+        """
+        if isinstance(ready.structure, Changing):
+            raise NotRolledError("what a round changes is in an object")
+        leaves = call.layout.names
+        named = {leaves[i]: n for i, n in zip(ready.scalars, ready.names, strict=True)}
+        static = ready.found.variant.static
+        differ = (self.split.target, *self._options.counted, *self.split.results)
+        asked = [n for n in differ if named.get(n) in static]
+        if asked:
+            raise NotRolledError(f"a round asks for the value of {asked[0]}, which is another one "
+                                 "in each round")  # fmt: skip
+
+    def _rest(
+        self, ready: ReadyLike, call: Any, given: Mapping[str, Any], names: Names,
+        items: Sequence[int],
+    ) -> Rest:  # fmt: skip
+        """How the rounds behind one run, given what that one was given, and what it left."""
+        leaf = [call.layout.names[place] for place in ready.arrays]
+        written = {leaf[w.place] for w in ready.prepared.graph.written}
+        if not written <= {*given}:
+            return Rest(ready, why="a round writes to an array in a container, or to a global one")
+        if written and call.layout.same is not None:
+            return Rest(ready, why="an array has two names, and is written to")
+        if any(place is not ... for _, place, *_ in stores_of(ready)):
+            return Rest(ready, why="a round stores a part of an array alone, where it lies")
+        was = {id(v): n for n, v in given.items() if is_array(v)}
+        left = {n: names[n] for n in self.split.results}
+        arrays = {n: v for n, v in left.items() if is_array(v)}
+        moves = {n: was.get(id(v), "") for n, v in arrays.items()}
+        if why := self._shared(written, moves, {**given, **left}, ready.asks):
+            return Rest(ready, why=why)
+        moves |= {n: n for n in given if is_array(given[n]) and n not in left}
+        return self._stepped(ready, given, written, moves, items)
+
+    def _shared(
+        self, written: set[str], moves: Mapping[str, str], values: Mapping[str, Any], asks: bool
+    ) -> str:
+        """Why rounds that write to arrays cannot write to others instead; "" where they can."""
+        found = {id(v): v for v in values.values() if is_array(v)}
+        fresh = [id(values[n]) for n, before in moves.items() if not before]
+        if len({*fresh}) < len(fresh) or len(was := [m for m in moves.values() if m]) > len(
+            {*was}
+        ):
+            return "two names have one array behind a round"
+        if written and any(overlap(a, b) for a, b in combinations(found.values(), 2)):
+            return "arrays share memory, and one is written to"
+        if asks and not self.split.steady and any(moves.values()):
+            return "a branch may decide which array a name has"
+        return ""
+
+    def _stepped(
+        self, ready: ReadyLike, given: Mapping[str, Any], written: set[str],
+        moves: Mapping[str, str], items: Sequence[int],
+    ) -> Rest:  # fmt: skip
+        """Rounds together as a step that writes to no argument.
+
+        Args:
+            moves: for each name of an array the one whose array it has behind a round, or "".
+        """
+        for together in range(1, MOST_TOGETHER + 1):
+            behind = {name: _moved(moves, name, together) for name in moves}
+            if all(not m or m == n for n, m in behind.items()):
+                break
+        else:
+            return Rest(ready, why="arrays come back to their names after too many rounds")
+        touched = {_moved(moves, n, k) for n in written for k in range(together)} - {""}
+        kept = tuple(n for n in sorted(touched) if behind.get(n) == n)
+        results = [n for n in self.split.results if behind.get(n) != n or n in kept]
+        results += [n for n in kept if n not in results]
+        target = self.split.target
+        carried = (*results, target)
+        others = tuple(n for n in self._given if n not in carried)
+        step = self._step(carried, others, touched, together, _stride(items))
+        options = replace(
+            self._options, fullgraph=True, repeated=True, writes=False,
+            counted=(*self._counted(given), *(n for n in results if type(given.get(n)) is int)),
+        )  # fmt: skip
+        options = replace(options, counted=tuple(dict.fromkeys(options.counted)))
+        rounds = CountedRounds(self._fuse(step, options), 0, Counting())
+        return Rest(ready, together, carried, others, kept, rounds)
+
+    def _step(
+        self, carried: Sequence[str], others: Sequence[str], copied: set[str], together: int,
+        stride: int,
+    ) -> FunctionType:  # fmt: skip
+        """A function of so many rounds, which writes to copies of arrays."""
+        first = [*ast.parse("\n".join(f"{n} = {n}.copy()" for n in sorted(copied))).body]
+        target = self.split.target
+        lines = self.split.round
+        body = [*lines.nodes, *ast.parse(f"{target} = {target} + {stride}").body] * together
+        return lines.function((*carried, *others), carried, first, body)
+
+    def _listed(self, rest: Rest, names: Names, item: int, count: int) -> bool:
+        """Run so many steps from a list; False where they cannot be, and nothing was done."""
+        assert rest.run is not None
+        args = (*(names[n] for n in rest.carried[:-1]), item, *(names[n] for n in rest.others))
+        try:
+            used: set[CountedRound] = set()
+            made = rest.run(args, count, used)
+            if not (self.split.steady or all(found.is_apart for found in used)):
+                raise ArgumentError("a branch may give two names one array")
+        except LaunchError:
+            raise
+        except (ArgumentError, *BREAKS) as error:
+            rest.run, rest.why = None, f"{error}"
+            self.why = self.why or rest.why
+            return False
+        except Exception:  # raised in its turn, when what comes before it is written
+            return False
+        for name, value in zip(rest.carried[:-1], made, strict=False):
+            if name in rest.kept:
+                assigned(names[name], value)
+            else:
+                names[name] = value
+        return True
+
+
+def stores_of(ready: ReadyLike) -> Sequence[Any]:
+    """What a prepared round copies to its arguments: (output, part) first."""
+    return [(output, key) for output, _, key, _ in ready.prepared.plan.stores]
+
+
+def _moved(moves: Mapping[str, str], name: str, times: int) -> str:
+    """Whose array a name has behind so many rounds; "" for a new one."""
+    for _ in range(times):
+        name = moves.get(name, "") if name else ""
+    return name
+
+
+def _stride(items: Sequence[int]) -> int:
+    return items.step if isinstance(items, range) else 1

@@ -1,0 +1,236 @@
+"""Functions with a loop as three: the lines before it, one round of it, and the lines behind.
+
+def f(u, n):                  before: def f(u): v = u * 2; return v
+    v = u * 2                 round:  def f(v, i): v = v + i; return v
+    for i in range(n):   ->   behind: def f(v): return v.sum()
+        v = v + i
+    return v.sum()
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FunctionType
+
+from opweave._rounds.passages import TREE, Loop, Passage, is_text, passage_of
+from opweave.compiler.captures.source import (
+    SEES_NAMES,
+    NoLoopError,
+    stored_in,
+    tree_of,
+)
+from opweave.opcodes.cached import cached_property
+
+# What no function has that is taken apart: it binds or keeps names in ways of its own.
+NEVER = (
+    ast.Yield, ast.YieldFrom, ast.Await, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+    ast.Lambda, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete, ast.NamedExpr,
+)  # fmt: skip
+# What leaves a round before its end, or goes on behind an error in it.
+NEVER_IN_ROUNDS = (ast.Try, ast.TryStar, ast.With, ast.Raise, ast.Assert, ast.Return, ast.Match)
+# Functions of Python that give no array which they are given.
+PYTHONS = frozenset(("abs", "bool", "enumerate", "float", "int", "len", "range", "round"))
+# Functions that change nothing, such as stand before a loop.
+MAKING = frozenset((
+    "arange", "astype", "copy", "empty", "empty_like", "float", "full", "full_like", "int", "len",
+    "linspace", "ones", "ones_like", "range", "zeros", "zeros_like",
+))  # fmt: skip
+# What names the rounds of a loop that are left.
+REST = "rounds of opweave"
+SEES_FRAMES = frozenset(("_getframe", "currentframe"))
+
+
+@dataclass(frozen=True)
+class Split:
+    """A function with a loop over a range, whose rounds it may leave by their end alone.
+
+    Attributes:
+        before, round, behind: its lines.
+        loop: the loop.
+        parameters: of the function.
+        target: the name that counts the rounds.
+        results: names that a round leaves to the next one, or to the lines behind.
+        steady: which name gets the array of which follows from no number.
+    """
+
+    before: Passage
+    round: Passage
+    behind: Passage
+    loop: ast.For
+    parameters: tuple[str, ...]
+    target: str
+    results: tuple[str, ...]
+    steady: bool
+
+    @cached_property
+    def items(self) -> Passage:
+        """What the loop goes through, as lines that return it."""
+        returned = ast.copy_location(ast.Return(self.loop.iter), self.loop.iter)
+        return passage_of(self.round.of, [returned], self.own)
+
+    @cached_property
+    def others(self) -> Passage:
+        """The loop itself over what ``REST`` names, as lines."""
+        loop = ast.For(self.loop.target, ast.Name(REST, ast.Load()), self.loop.body, [])
+        return passage_of(self.round.of, [ast.copy_location(loop, self.loop)], self.own)
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The names of the function."""
+        lines = self.before, self.round, self.behind
+        return frozenset(self.parameters).union({self.target}, *(each.stored for each in lines))
+
+    @cached_property
+    def is_pure(self) -> bool:
+        """Whether nothing is left of the lines before the loop but what names have there."""
+        nodes = [n for s in (*self.before.nodes, self.loop.iter) for n in ast.walk(s)]
+        called = (n.func for n in nodes if isinstance(n, ast.Call))
+        stores = (ast.Subscript, ast.Attribute)
+        return (
+            all(getattr(f, "id", getattr(f, "attr", "")) in MAKING for f in called)
+            and not any(isinstance(n, ast.AugAssign) for n in nodes)
+            and not any(isinstance(n, stores) and isinstance(n.ctx, ast.Store) for n in nodes)
+            and all(isinstance(s, ast.Assign) or is_text(s) for s in self.before.nodes)
+        )
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether a round has a loop of its own level."""
+        return any(isinstance(node, ast.For) for node in self.round.nodes)
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """What the loop and the lines behind it read of what was there before."""
+        kept = {*self.results} - self.round.sure
+        behind = self.behind.read - ({self.target} | {*self.results} & self.round.sure)
+        within = self.round.read - {self.target}
+        return frozenset(within | behind | kept | self.items.read)
+
+
+def split(function: FunctionType) -> Split:
+    """The lines of a function around its first loop.
+
+    Raises:
+        NoLoopError: there is none over a range, its rounds may be left in other ways, or the
+            function does with its names what its lines alone could not.
+    """
+    tree, code, name = _tree_of(function), function.__code__, function.__name__
+    at = next((n for n, node in enumerate(tree.body) if isinstance(node, ast.For)), None)
+    if at is None:
+        raise NoLoopError(f"{name} has no loop of its own level")
+    loop = tree.body[at]
+    assert isinstance(loop, ast.For)
+    own, target = _own_names(function, tree), _checked(loop, name)
+    if any(isinstance(n, ast.Return) for node in tree.body[:at] for n in ast.walk(node)):
+        raise NoLoopError(f"{name} may return before its loop")
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    before, inside = (
+        passage_of(function, tree.body[:at], own),
+        passage_of(function, loop.body, own),
+    )
+    behind = passage_of(function, [*loop.orelse, *tree.body[at + 1 :]], own)
+    results = inside.stored & (inside.read | behind.read) - {target}
+    steady = _is_steady(loop.body)
+    made = Split(before, inside, behind, loop, parameters, target, (*sorted(results),), steady)
+    bound = before.sure.union(parameters)
+    if not made.needed <= bound or not results <= inside.sure | bound or (
+        target in inside.stored | before.stored
+    ):  # fmt: skip
+        raise NoLoopError(f"{name} has names in its loop that may be nobody's")
+    return made
+
+
+def _tree_of(function: FunctionType) -> ast.FunctionDef:
+    """The tree of a function that names alone tell apart.
+
+    Raises:
+        NoLoopError: it has others inside, or sees its own names, or has no source.
+    """
+    tree = function.__dict__[TREE] if TREE in function.__dict__ else tree_of(function)
+    assert isinstance(tree, ast.FunctionDef)
+    is_variadic = function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    if is_variadic or any(isinstance(n, NEVER) or _sees_names(n) for n in _inside(tree)):
+        raise NoLoopError(f"{function.__name__} does more with its names than to assign to them")
+    return tree
+
+
+def _own_names(function: FunctionType, tree: ast.FunctionDef) -> frozenset[str]:
+    """The names of a function, but for those of comprehensions.
+
+    Raises:
+        NoLoopError: ``range`` is one of them, or a name is of both.
+    """
+    code, nodes = function.__code__, _inside(tree)
+    targets = [n.target for n in nodes if isinstance(n, ast.comprehension)]
+    within = {id(n) for t in targets for n in ast.walk(t)}
+    each = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    names = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    own = {n.id for n in names if id(n) not in within}.union(parameters)
+    is_pythons = function.__globals__.get("range", range) is range
+    if each & own or "range" in {*own, *code.co_freevars} or not is_pythons:
+        raise NoLoopError(f"{function.__name__} has one name for two things")
+    return frozenset(own)
+
+
+def _checked(loop: ast.For, name: str) -> str:
+    """The name that counts the rounds of a loop.
+
+    Raises:
+        NoLoopError: it goes through no range, or may be left in its midst.
+    """
+    found = loop.iter
+    if not (isinstance(found, ast.Call) and isinstance(found.func, ast.Name)):
+        raise NoLoopError(f"the loop of {name} goes through no range")
+    if found.func.id != "range" or not isinstance(loop.target, ast.Name):
+        raise NoLoopError(f"the loop of {name} goes through no range")
+    inside = [n for node in loop.body for n in ast.walk(node)]
+    if any(isinstance(n, NEVER_IN_ROUNDS) for n in inside) or _jumps(loop.body):
+        raise NoLoopError(f"the loop of {name} may be left in the midst of a round")
+    return loop.target.id
+
+
+def _is_steady(body: Sequence[ast.stmt]) -> bool:
+    """Whether names get arrays of other names alike in each round, whatever its numbers are.
+
+    No branch assigns to names, and no function is called that might have such a branch.
+    """
+    nodes = [n for node in body for n in ast.walk(node)]
+    for node in nodes:
+        if isinstance(node, ast.If | ast.While):
+            inside = (n for each in (*node.body, *node.orelse) for n in ast.walk(each))
+            if any(isinstance(n, ast.Assign) and stored_in(n) for n in inside):
+                return False
+        elif isinstance(node, ast.Assign) and any(
+            isinstance(n, ast.IfExp | ast.BoolOp) for n in ast.walk(node.value)
+        ):
+            return False
+    calls = (n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+    return all(name in PYTHONS for name in calls)
+
+
+def _jumps(body: Sequence[ast.stmt]) -> bool:
+    """Whether statements of a loop leave its round; loops inside of it have their own."""
+    for node in body:
+        if isinstance(node, ast.Break | ast.Continue):
+            return True
+        if isinstance(node, Loop):
+            if _jumps(node.orelse):
+                return True
+        elif isinstance(node, ast.If) and (_jumps(node.body) or _jumps(node.orelse)):
+            return True
+    return False
+
+
+def _inside(tree: ast.FunctionDef) -> list[ast.AST]:
+    """The nodes of a function, but for itself and its parameters."""
+    return [n for node in tree.body for n in ast.walk(node)]
+
+
+def _sees_names(node: ast.AST) -> bool:
+    own, attribute = getattr(node, "id", ""), getattr(node, "attr", "")
+    mangled = any(n.startswith("__") and not n.endswith("__") for n in (own, attribute))
+    return own in SEES_NAMES | SEES_FRAMES or attribute in SEES_FRAMES or mangled

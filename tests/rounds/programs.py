@@ -1,0 +1,273 @@
+"""Loops over time that people write, for arrays of any library; each takes ``n`` last."""
+
+import numpy as np
+
+R = np.random.default_rng(3)
+U, V = R.random(40), R.random(40)
+GRID, OTHER = R.random((12, 14)), R.random((12, 14))
+SOURCE = R.random((64, 40))
+X, Y = R.random((20, 5)), (R.random(20) > 0.5).astype(float)
+W = np.zeros(5)
+A, B = R.random((8, 8)) + 8 * np.eye(8), R.random(8)
+PLACES, SPEEDS, MASSES = R.random((6, 3)), R.random((6, 3)), R.random(6)
+
+
+def heat(u, n):
+    for _ in range(n):
+        u = u + 0.1 * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
+    return u
+
+
+def heat_in_place(u, n):
+    for _ in range(n):
+        u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+    return u
+
+
+def heat_with_edges(u, n):
+    for _ in range(n):
+        u[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] - 2 * u[1:-1, 1:-1])
+        u[0] = u[1]
+        u[:, -1] = 0.5
+    return u.sum()
+
+
+def in_turns(u, v, n):
+    for _ in range(n):
+        v[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u, v = v, u
+    return u, v
+
+
+def wave(u, before, c, n):
+    for _ in range(n):
+        new = 2 * u - before + c * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
+        before = u
+        u = new
+    return u, before
+
+
+def gray_scott(u, v, n):
+    f, k = 0.04, 0.06
+    for _ in range(n):
+        lu = np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1) - 4 * u
+        lv = np.roll(v, 1, 0) + np.roll(v, -1, 0) + np.roll(v, 1, 1) + np.roll(v, -1, 1) - 4 * v
+        uvv = u * v * v
+        u += 0.16 * lu - uvv + f * (1 - u)
+        v += 0.08 * lv + uvv - (f + k) * v
+    return u, v
+
+
+def bodies(x, v, m, dt, n):
+    energy = np.zeros(())
+    for _ in range(n):
+        d = x[None, :, :] - x[:, None, :]
+        r = (d**2).sum(axis=-1) + 0.01
+        a = (d * (m[None, :, None] / (r * np.sqrt(r))[:, :, None])).sum(axis=1)
+        v += dt * a
+        x += dt * v
+        energy = 0.5 * (m * (v**2).sum(axis=1)).sum()
+    return x, v, energy
+
+
+def logistic(X, y, w, rate, n):
+    for _ in range(n):
+        p = 1 / (1 + np.exp(-(X @ w)))
+        w -= rate * (X.T @ (p - y)) / len(y)
+    return w
+
+
+def jacobi(A, b, n):
+    d = np.diagonal(A).copy()
+    rest = A - np.diag(d)
+    x = b * 0
+    for _ in range(n):
+        x = (b - rest @ x) / d
+    return x
+
+
+def adam(X, y, w, n):
+    m, v = w * 0, w * 0
+    b1, b2 = 0.9, 0.99
+    for t in range(1, n + 1):
+        g = X.T @ (X @ w - y) / len(y)
+        m = b1 * m + (1 - b1) * g
+        v = b2 * v + (1 - b2) * g * g
+        w = w - 0.01 * (m / (1 - b1**t)) / (np.sqrt(v / (1 - b2**t)) + 1e-8)
+    return w
+
+
+def momentum(X, y, w, n):
+    v = 0
+    loss = 0.0
+    for _ in range(n):
+        r = X @ w - y
+        loss = (r * r).mean()
+        v = 0.9 * v - 0.01 * (X.T @ r)
+        w = w + v
+    return w, loss
+
+
+def read_by_index(u, source, dt, n):
+    time = 0.0
+    for t in range(n):
+        u = u * 0.9 + dt * source[t] * time
+        time += dt
+    return u, time
+
+
+def a_counter(u, source, n):
+    k, rate = 2, 0.5
+    for _ in range(n):
+        u = u + rate * source[k]
+        k += 1
+        rate *= 0.9
+    return u, k, rate
+
+
+def backwards(u, source, n):
+    for t in range(n, 0, -1):
+        u = u * 0.5 + source[t]
+    return u, t
+
+
+def in_strides(u, source, n):
+    for t in range(3, 3 + 2 * n, 2):
+        u = u * 0.5 + source[t] - t * 0.01
+    else:
+        u = u + 1
+    return u + t
+
+
+def a_branch(u, n):
+    for t in range(n):
+        u = u + np.roll(u, 1) * 0.1
+        if t % 5 == 0:
+            u = u / u.max()
+    return u
+
+
+def helped(u, n):
+    for _ in range(n):
+        u = smoothed(u, 0.25)
+    return u
+
+
+def smoothed(u, a):
+    return (1 - a) * u + a * 0.5 * (np.roll(u, 1) + np.roll(u, -1))
+
+
+def twice(u, v, n):
+    for _ in range(n):
+        u = smoothed(u, 0.5)
+    v = v + u.sum()
+    for _ in range(n):
+        v = v - 0.1 * np.roll(v, 1) + 0.01 * u
+    return v
+
+
+def in_a_ring(u, v, w, n):
+    for _ in range(n):
+        w[1:] = u[1:] + 0.5 * v[:-1]
+        u, v, w = v, w, u
+    return u, v, w
+
+
+def kept(u, v, n):
+    shown = u[1:4]
+    for _ in range(n):
+        u[1:-1] = 0.5 * (u[2:] + u[:-2]) + v[1:-1]
+    return u, shown + 1
+
+
+def with_history(u, v, n):
+    for t in range(n):
+        u = smoothed(u, 0.5)
+        v[t] = u.sum()
+    return u
+
+
+def left_early(u, n):
+    for t in range(n):
+        u = smoothed(u, 0.5)
+        if t == 4:
+            break
+    return u + t
+
+
+def of_growing_parts(u, n):
+    for t in range(1, n + 1):
+        u = smoothed(u, 0.5) + u[:t].sum()
+    return u
+
+
+def listed(u, n):
+    sums = []
+    for _ in range(n):
+        u = smoothed(u, 0.5)
+        sums.append(u.sum())
+    return u, sums[-1]
+
+
+def with_two_names(u, v, n):
+    for _ in range(n):
+        u[1:] = 0.5 * (u[1:] + u[:-1])
+        v = u
+    v[0] = 7.0
+    return u, v
+
+
+def of_a_view(u, n):
+    inner = u[1:-1]
+    for _ in range(n):
+        inner += 0.1 * (u[2:] - 2 * inner + u[:-2])
+    return u
+
+
+def asked(u, n):
+    for _ in range(n):
+        u = smoothed(u, 0.5)
+        if u.max() > 0.9:
+            u = u * 0.5
+    return u
+
+
+def turned_by_a_branch(u, v, n):
+    for t in range(n):
+        v[1:] = u[1:] * 0.5 + u[:-1]
+        if t % 3 == 1:
+            u, v = v, u
+    return u, v
+
+
+def nested(u, source, n):
+    for k in range(3):
+        for t in range(n):
+            u = smoothed(u, 0.5) + source[k] * t
+        u = u / u.max()
+    return u
+
+
+# name: (function, arguments but the last)
+PROGRAMS = {
+    f.__name__: (f, args)
+    for f, *args in [
+        (heat, U), (heat_in_place, U), (heat_with_edges, GRID), (in_turns, U, V),
+        (wave, U, V, 0.3), (gray_scott, GRID, OTHER), (bodies, PLACES, SPEEDS, MASSES, 0.01),
+        (logistic, X, Y, W, 0.1), (jacobi, A, B), (adam, X, Y, W), (momentum, X, Y, W),
+        (read_by_index, U, SOURCE, 0.01), (a_counter, U, SOURCE), (backwards, U, SOURCE),
+        (in_strides, U, SOURCE), (a_branch, U), (helped, U), (twice, U, V),
+        (in_a_ring, U, V, V[::-1].copy()), (kept, U, V),
+    ]
+}  # fmt: skip
+# Of those, the ones whose source has no more than 64 rows.
+READ_BY_INDEX = ("read_by_index", "a_counter", "backwards", "in_strides")
+# Likewise, of loops whose rounds are launched one by one, by Python, or are no loop at all.
+OTHERS = {
+    f.__name__: (f, args)
+    for f, *args in [
+        (with_history, U, V), (left_early, U), (of_growing_parts, U), (listed, U),
+        (with_two_names, U, V), (of_a_view, U), (asked, U), (turned_by_a_branch, U, V),
+        (nested, U, SOURCE),
+    ]
+}  # fmt: skip

@@ -1,0 +1,272 @@
+"""Loops over time on a GPU: a round is compiled once, and launched as often as Python says."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from tests.rounds.cupy_by_shim import on_gpu
+from tests.rounds.programs import OTHERS, PROGRAMS
+from tests.support import gpu_on_host
+
+pytestmark = pytest.mark.nvrtc
+N = 11
+N_OF_TESTS = 5
+
+
+def given(args):
+    """Copies of arguments, on the GPU."""
+    return [on_gpu(a) if isinstance(a, np.ndarray) else a for a in args]
+
+
+def leaves(found):
+    return found if isinstance(found, tuple) else (found,)
+
+
+def bits(found):
+    """Results or arguments as bytes, and their types."""
+    return [(np.asarray(a).dtype, np.shape(a), np.asarray(a).tobytes()) for a in leaves(found)]
+
+
+def copied(args):
+    """Copies of arguments, as NumPy has them."""
+    return [np.copy(a) if isinstance(a, np.ndarray) else a for a in args]
+
+
+def loop_of(fused):
+    """How calls of one kind run; None where they are wholes, or Python's."""
+    return next(iter(fused.fallback.device_loops.known.values()), None)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_loop_is_rolled_bit_for_bit_as_it_would_be_written_out(rolled, name):
+    function, args = PROGRAMS[name]
+    fused, whole = ow.fuse(function), ow.fuse(function, fullgraph=True)
+    for n in (N, 1, 2, N + 3):
+        own, others, numpys = given(args), given(args), copied(args)
+        found, wanted = fused(*own, n), whole(*others, n)
+
+        assert bits(found) == bits(wanted), n
+        assert bits(tuple(own)) == bits(tuple(others)), n
+        for a, b in zip(leaves(found), leaves(function(*numpys, n)), strict=True):
+            np.testing.assert_allclose(np.asarray(a), b, rtol=1e-10)
+    loop = loop_of(fused)
+    assert loop.rounds.why == ""
+    assert loop.rounds.listed
+
+
+@pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_loops_mean_what_python_means(rolled, name):
+    function, args = OTHERS[name]
+    fused = ow.fuse(function)
+    for n in (N, 1, N + 3):
+        own, numpys = given(args), copied(args)
+        found, wanted = fused(*own, n), function(*numpys, n)
+        for a, b in zip((*leaves(found), *own), (*leaves(wanted), *numpys), strict=True):
+            np.testing.assert_allclose(np.asarray(a), b, rtol=1e-10)
+
+
+def test_a_loop_without_rounds_does_nothing(rolled):
+    for name, (function, args) in PROGRAMS.items():
+        own, numpys = given(args), copied(args)
+        if name in ("backwards", "in_strides"):  # whose counter is read
+            with pytest.raises(UnboundLocalError):
+                ow.fuse(function)(*own, 0)
+            continue
+        found, wanted = ow.fuse(function)(*own, 0), function(*numpys, 0)
+        for a, b in zip((*leaves(found), *own), (*leaves(wanted), *numpys), strict=True):
+            np.testing.assert_allclose(np.asarray(a), b, rtol=1e-10)
+
+
+def closed(source, rate):
+    def step(u, n):
+        for t in range(n):
+            u = u * rate + source[t]
+        return u
+
+    return step
+
+
+def test_what_a_loop_reads_from_outside_is_there(rolled):
+    rate = 0.5
+    for source in (np.copy(PROGRAMS["backwards"][1][1]), PROGRAMS["a_counter"][1][1] * 2):
+        for rate in (0.5, 0.25):
+            fused = ow.fuse(closed(on_gpu(source), rate))
+            u = PROGRAMS["heat"][1][0]
+            wanted = closed(source, rate)(u, N)
+            np.testing.assert_allclose(np.asarray(fused(on_gpu(u), N)), wanted, rtol=1e-12)
+            assert loop_of(fused).rounds.listed
+
+
+def test_an_error_of_a_round_leaves_what_python_leaves(rolled):
+    def until_it_fails(u, n):
+        for t in range(n):
+            u[1:] = 0.5 * (u[1:] + u[:-1]) + 1 / (7 - t)
+        return u
+
+    fused, u = ow.fuse(until_it_fails), PROGRAMS["heat"][1][0]
+    for n in (5, N, N):
+        own, numpys = on_gpu(u), u.copy()
+        if n == N:
+            with pytest.raises(ZeroDivisionError):
+                fused(own, n)
+            with pytest.raises(ZeroDivisionError):
+                until_it_fails(numpys, n)
+        else:
+            fused(own, n), until_it_fails(numpys, n)
+        np.testing.assert_allclose(np.asarray(own), numpys, rtol=1e-12)
+
+
+def test_an_array_under_two_names_is_one(rolled):
+    def two(u, v, n):
+        for _ in range(n):
+            u[1:] = 0.5 * (v[1:] + u[:-1])
+        return v
+
+    fused, u = ow.fuse(two), PROGRAMS["heat"][1][0]
+    for same in (True, False, True, False):
+        own, other = on_gpu(u), on_gpu(u)
+        numpy, others = u.copy(), u.copy()
+        found = fused(own, own if same else other, N)
+        wanted = two(numpy, numpy if same else others, N)
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(own), numpy, rtol=1e-12)
+        assert bool(loop_of(fused).rounds.listed) != same
+        loop_of(fused).rounds.listed = 0
+
+
+def test_an_array_in_a_container_is_the_same_one(rolled):
+    def within(u, state, n):
+        for _ in range(n):
+            u[1:] = 0.5 * (state["u"][1:] + u[:-1])
+        return state["u"]
+
+    fused, u = ow.fuse(within), PROGRAMS["heat"][1][0]
+    for same in (False, True):
+        own, numpy = on_gpu(u), u.copy()
+        found = fused(own, {"u": own if same else on_gpu(u)}, N)
+        wanted = within(numpy, {"u": numpy if same else u.copy()}, N)
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12)
+
+
+def test_an_index_that_stood_before_is_the_last_one_behind(rolled):
+    def indexed(u, n):
+        t = 100
+        for t in range(n):  # noqa: B007
+            u = u + 0.1 * np.roll(u, 1)
+        return u + t
+
+    fused, u = ow.fuse(indexed), PROGRAMS["heat"][1][0]
+    for n in (N, 0):
+        np.testing.assert_allclose(np.asarray(fused(on_gpu(u), n)), indexed(u, n), rtol=1e-12)
+
+
+def test_a_loop_is_compiled_once_for_all_counts_and_launched_as_often_as_it_runs(rolled):
+    function, args = PROGRAMS["heat_in_place"]
+    fused = ow.fuse(function)
+    fused(*given(args), N)
+    names = set(rolled.launches)
+    for n in (20, 500, 30, 77):
+        del rolled.launches[:], gpu_on_host.Executor.graphs[:]
+        fused(*given(args), n)
+
+        assert len(rolled.launches) == n
+        assert {*rolled.launches} == names
+        assert len(gpu_on_host.Executor.graphs) == max(0, n - 1 - 2) // 64  # of 64 rounds each
+
+
+def test_a_long_loop_is_rolled_and_a_short_one_is_a_whole(gpu):
+    function, args = PROGRAMS["heat_in_place"]
+    fused = ow.fuse(function)
+    for n, is_rolled in ((3, False), (150, True)):
+        own, numpys = given(args), copied(args)
+        np.testing.assert_allclose(np.asarray(fused(*own, n)), function(*numpys, n), rtol=1e-10)
+        assert (loop_of(fused) is not None) == is_rolled
+
+
+def test_explain_says_how_rounds_are_launched(rolled):
+    told = []
+    for name in ("heat", "read_by_index", "in_turns"):
+        function, args = PROGRAMS[name]
+        own = given(args)
+        found = ow.fuse(function).explain(*own, N)
+        told.append(found.text.split("\n")[1].strip())
+        assert bits(tuple(own)) == bits(tuple(given(args)))
+        assert found.sources
+        assert found.text.startswith(f"{name}: the rounds of the loop at line ")
+
+    assert told == [
+        "a round: 1 kernel(s), as CUDA graphs", "a round: 1 kernel(s), from a list",
+        "2 rounds: 2 kernel(s), as CUDA graphs",
+    ]  # fmt: skip
+
+
+def test_settings_leave_loops_as_they_were(rolled):
+    function, args = PROGRAMS["heat"]
+    fused, wanted = ow.fuse(function), function(*copied(args), N)
+    with ow.config(loops=False):
+        np.testing.assert_allclose(np.asarray(fused(*given(args), N)), wanted, rtol=1e-12)
+
+    assert loop_of(fused) is None
+
+
+def test_a_name_is_the_functions_own_before_it_has_a_value(rolled):
+    def early(u, n):
+        u = u + N_OF_TESTS  # noqa: F823
+        for _ in range(n):
+            u = u * 0.5 + np.roll(u, 1)
+        N_OF_TESTS = 3  # noqa: F841
+        return u
+
+    for call in (early, ow.fuse(early)):
+        with pytest.raises(UnboundLocalError):
+            call(on_gpu(PROGRAMS["heat"][1][0]), N)
+
+
+def test_a_branch_may_turn_names_in_any_round(rolled):
+    def turned(u, v, n):
+        v = v + np.roll(u, 1)
+        for t in range(n):
+            if t % 4 == 1:
+                u, v = v, u
+        return u
+
+    u, v = PROGRAMS["in_turns"][1]
+    fused = ow.fuse(turned)
+    for n in (9, 4, 2):
+        np.testing.assert_allclose(
+            np.asarray(fused(on_gpu(u), on_gpu(v), n)), turned(u, v, n), rtol=1e-12
+        )
+
+
+def test_an_array_that_a_branch_gives_to_two_names_is_one_behind_the_loop(rolled):
+    def shared(u, w, n):
+        for t in range(n):
+            u = w if t % 2 else np.roll(w, 1)
+        w[0] = 7.0
+        return u
+
+    u, w = PROGRAMS["in_turns"][1]
+    fused = ow.fuse(shared)
+    for n in (8, 9, 2, 1):
+        found = fused(on_gpu(u), on_gpu(w), n)
+        np.testing.assert_allclose(np.asarray(found), shared(u, w.copy(), n), rtol=1e-12)
+
+
+def test_what_stands_before_a_loop_that_cannot_be_rolled_is_done_once(rolled):
+    def added(u, v):
+        u += v
+        return u
+
+    def once(u, v, n):
+        u = added(u, v)
+        for _ in range(n):
+            v[1:] = u[1:] + v[:-1]
+        return u
+
+    u = PROGRAMS["heat"][1][0]
+    fused = ow.fuse(once)
+    for _ in range(2):
+        own, numpy = on_gpu(u), u.copy()
+        found = fused(own, own, 3)
+        np.testing.assert_allclose(np.asarray(found), once(numpy, numpy, 3), rtol=1e-12)
