@@ -17,4 +17,5 @@ OW_INLINE void ow_run_chunks(index_t c, const index_t end, const index_t step, c
     for (; c < end && c < whole; c += step) body(Constant<1>(), c);
     for (; c < end; c += step) body(Constant<0>(), c);
 }
+#include "places.cuh"
 #endif
