@@ -86,8 +86,8 @@ def few(shape):
     drawn = np.random.default_rng(8).integers(-2, 3, shape).astype(np.float32)
     drawn.reshape(-1)[-3:] = [np.nan, 1, np.nan]
     drawn.reshape(-1)[:2] = -0.0, 0.0
-    if len(shape) > 1 and shape[1] > 200:  # the later one in the first lane
-        drawn[0, [1, 132]] = np.nan
+    if len(shape) > 1 and shape[1] > 1024:  # later ones in earlier threads
+        drawn[0, [4, 128, 256, 512, 1024]] = np.nan
     return aligned(drawn)
 
 
@@ -126,6 +126,11 @@ CASES = {
     "row of runs": (lambda x: x.sum(axis=(0, 2)), [array((9, 3, 37))], {}),
     "reduce in four chunks": (long_norm, [array((39004,))[1:]], {"CHUNKS": 4, "PARTS": 2}),
     "reduce runs": (lambda x: np.abs(x).sum(axis=-1), [array((3, 38912))], {"USE_RUNS": 1}),
+    "places of rows": (both_places, [few((5, 130))], {}),
+    "places of a block": (both_places, [few((3, 2500))], {}),
+    "places through memory": (both_places, [few((3, 2500))], {"USE_WARP_SHUFFLE": 0}),
+    "places of blocks": (lambda x: x.argmax(), [few((39004,))[1:]], {}),
+    "places down blocks": (lambda x: (x.argmax(axis=0), x.argmin(axis=0)), [few((1100, 36))], {}),
     "product": (lambda x, w, b: x @ w + b, PRODUCT, {}),
     "product of tiny numbers": (lambda x, w: x @ w, [-tiny((33, 17)), tiny((17, 5))], {}),
     "product straight from memory": (lambda x, w, b: x @ w + b, PRODUCT, {"USE_SHARED_MEMORY": 0}),
@@ -372,7 +377,7 @@ CASES |= {
 }  # fmt: skip
 # Templates of the host alone.
 HOST_CASES = {
-    "places on a host": (both_places, [few((4100,))], {}),
+    "places on a host": (both_places, [array((4100,)) - 10], {}),
     "bands": (lambda x: np.tanh(x - 9 - (x - 9).max(axis=0)), [array((70, 69))], {}),
     "bands of values": (
         lambda x, w, s: ((x * w * s).sum(axis=0) + w, np.abs(x * s).sum(axis=0)),
@@ -392,11 +397,6 @@ HOST_CASES = {
     "bands of short rows": (lambda x: x * 3 - x.min(axis=1, keepdims=True), [array((70, 5))], {}),
     "bands of few rows": (lambda x: x.prod(axis=0), [array((16, 45))], {}),
     "rows on the host": (lambda x: (x.sum(axis=-1), x.max(axis=-1)), [array((5, 133)) - 10], {}),
-    "places of rows": (both_places, [few((5, 130))], {}),
-    "places of a block": (both_places, [few((3, 2500))], {}),
-    "places through memory": (both_places, [few((3, 2500))], {"USE_WARP_SHUFFLE": 0}),
-    "places of blocks": (lambda x: x.argmax(), [few((39004,))[1:]], {}),
-    "places down blocks": (lambda x: (x.argmax(axis=0), x.argmin(axis=0)), [few((1100, 36))], {}),
     "bands of no rows": (lambda x: x.prod(axis=0), [array((0, 45))], {}),
 }
 CASES |= HOST_CASES
