@@ -29,6 +29,7 @@ HEADS = {
     "for (index_t c = 0; c < chunks; ++c) {": "0, chunks, 1",
     "for (; c < end; c += step) {": "c, end, step",
 }
+OF_BYTES = re.compile(r"\b(?:u?int8|unsigned char) \w+\[LANES\];")
 EDGE = re.compile(r"\bj0 \+ l < (\w+)\b")  # where the row ends
 LOOP = r"""(?P<indent>\ *)(?P<head>%s)\n
     (?P<body>(?:(?P=indent)\ .*\n|\#.*\n|\n)*)
@@ -127,7 +128,8 @@ def _run(match: re.Match[str], before: str) -> str:
     edge = ends[1] if ends else "width"
     short = shortened(body.text, before, f"{NOTED}.at(l)")
     chunks = f"{HEADS[match['head']]}, {edge} / LANES, "
-    plainly = Way(f"ow_run_chunks({chunks}", "", body.text)
+    by_fours = "<true>" if OF_BYTES.search(body.text) else ""
+    plainly = Way(f"ow_run_chunks{by_fours}({chunks}", "", body.text)
     way = _for_places(body, short, chunks) or _for_ordinary(body, short, chunks) or plainly
     hint = f" if ({WHOLE} && {edge} - j0 < LANES) __builtin_unreachable();"
     inside = way.text.replace(f"j0 + l < {edge}", f"{WHOLE} || j0 + l < {edge}")

@@ -89,7 +89,7 @@ template <class T> OW_INLINE T root_or_end(T root, T x) {
     return fabs(x) > (T)0 && fabs(x) < of_bits(Format<T>::ENDLESS) ? copysign(root, x) : x + x;
 }
 // The cube root of a float from 2**-60 on.  A third of the exponent, taken off that of 1, is the inverse
-// root to 3.5 in 100; three terms of w = 1 - x z**3 make 1e-6 of that, and a step of Newton, whose residual
+// root to 3.5 in 100; three terms of w = 1 - x z**3 make 2e-5 of that, and a step of Newton, whose residual
 // is exact enough, the root.  So nothing is divided, and the exponent not split.
 OW_INLINE float near_cbrt(float x) {
     const float third = fma((float)(int)host_bits(x), -0.333333343f, 1419910400.0f);

@@ -254,7 +254,7 @@ VARIANTS = [
     Variant("places f16", places_of_rows, ((7, 1001),), "float16", toggles=SCALAR),
     Variant("places u8", places_of_rows, ((3, 7000),), "uint8"),
     Variant("places f64", places_of_rows, ((3, 2000),), "float64", toggles=VECTOR),
-    Variant("places of all", places_of_all, ((70001,),), toggles={"PARTS": 16}),
+    Variant("places of all", places_of_all, ((70001,),), toggles={"PARTS": 32}),
     Variant("standardise", standardise, ((129, 77),), toggles=DOWN | {"THREADS_PER_ROW": 8}),
     Variant("standardise batch", standardise_middle, ((3, 300, 12),), toggles=DOWN),
     Variant("norm small", norm, ((40, 50),), toggles={"THREADS_PER_ROW": 32}),
