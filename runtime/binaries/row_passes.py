@@ -150,8 +150,9 @@ def _for_places(body: Body, short: str, chunks: str) -> Way | None:
     arrays = [f"auto& {name}" for name in running]
     takes = f"auto& {NOTED}, {', '.join(arrays)}, "
     more = "".join(f", {name}" for name in running)
-    stops = "false" if EFFECTS.search(body.text) else "true"
-    return Way(f"ow_run_places<{', '.join([stops, *notes])}>({chunks}", takes, short, more)
+    flags = (not EFFECTS.search(body.text), bool(OF_BYTES.search(body.text)))
+    given = ", ".join([*(str(flag).lower() for flag in flags), *notes])
+    return Way(f"ow_run_places<{given}>({chunks}", takes, short, more)
 
 
 def _for_ordinary(body: Body, short: str, chunks: str) -> Way | None:

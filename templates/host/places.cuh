@@ -58,7 +58,11 @@ template <class P> struct Found {
     // Whether they have gone further than in the chunks before this one.
     OW_SPECIAL void look(index_t chunk) {
         Bits any = at < 0;
-        for (int l = 0; l < LANES; ++l) any |= P::wins(lanes[l].value, (T)found.value) ? (Bits)1 : 0;
+        const T far = found.value;
+        for (int l = 0; l < LANES; ++l) {
+            if constexpr (T(1) / 2 == 0) any |= (Bits)(P::further(lanes[l].value, far) ^ far);
+            else any |= P::wins(lanes[l].value, far) ? (Bits)1 : 0;
+        }
         if (!any) return;
         Extreme<P> joined[LANES];
         OW_COPY(joined, lanes, sizeof lanes);
@@ -113,14 +117,19 @@ struct NoNotes {
 template <class Notes> inline constexpr bool OW_NOTES = true;
 template <> inline constexpr bool OW_NOTES<NoNotes> = false;
 
-template <bool STOPS, class Ordinary, class Others, class Body, class... Runs>
+template <bool STOPS, bool SHORT, class Ordinary, class Others, class Body, class... Runs>
 OW_INLINE void ow_find_places(index_t c, const index_t end, const index_t whole, const index_t some, const Body& body, Runs&&... found) {
     Others others;
     for (bool is_last = false; c < end && !is_last;) {
         const index_t begin = c, top = min(c + some, end);
         Ordinary ordinary;
         if constexpr (OW_NOTES<Ordinary>) (found.keep(), ...);
-        for (; c < top && c < whole; ++c) body(Constant<1>(), ordinary, found.lanes..., c);
+        const auto take = [&](index_t k) __attribute__((always_inline)) {
+            body(Constant<1>(), ordinary, found.lanes..., k);
+        };
+        if constexpr (SHORT)  // see ow_run_chunks
+            for (; c + 3 < top && c + 3 < whole; c += 4) take(c), take(c + 1), take(c + 2), take(c + 3);
+        for (; c < top && c < whole; ++c) take(c);
         if (__builtin_expect(ordinary.any(), 0)) (found.restore(), ...), c = begin;
         for (; c < top; ++c) body(Constant<0>(), others, found.lanes..., c);
         (found.look(begin), ...);
@@ -143,8 +152,8 @@ OW_INLINE void ow_find_places(index_t c, const index_t end, const index_t whole,
 }
 // The chunks of a row as by ow_run_chunks; the first lane of each running value gets what is found.
 // STOPS: nobody asks for what lies behind the places.
-template <bool STOPS, class Ordinary, class Others, class Body, class... P>
+template <bool STOPS, bool SHORT, class Ordinary, class Others, class Body, class... P>
 OW_INLINE void ow_run_places(const index_t first, const index_t end, const index_t, const index_t whole, const Body& body, P (&...acc)[LANES]) {
     constexpr int WIDEST = (sizeof(P) | ...) / 2;  // of a place the value takes half
-    ow_find_places<STOPS, Ordinary, Others>(first, end, whole, (index_t)(OW_SEARCHED / (LANES * WIDEST)), body, PlaceFound<P>(acc)...);
+    ow_find_places<STOPS, SHORT, Ordinary, Others>(first, end, whole, (index_t)(OW_SEARCHED / (LANES * WIDEST)), body, PlaceFound<P>(acc)...);
 }
