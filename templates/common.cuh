@@ -77,6 +77,7 @@ OW_INLINE int compare(int64 x, uint64 y) { return x < 0 || (uint64)x < y ? -1 : 
 OW_INLINE int compare(uint64 x, int64 y) { return -compare(y, x); }
 
 #include "complex.cuh"
+#include "places.cuh"
 
 // Integer division rounds down; by zero it gives 0, and the most negative number by -1 itself.
 // All of it without branches: a compiler multiplies them where many meet.  One division each, the

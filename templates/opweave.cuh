@@ -212,5 +212,18 @@ static __device__ __forceinline__ Complex<R> __shfl_down_sync(unsigned mask, Com
     return {__shfl_down_sync(mask, z.re, delta, width), __shfl_down_sync(mask, z.im, delta, width)};
 }
 
+// Those of an extreme and its place.
+#define OW_SHUFFLED(NAME)                                                                     \
+    template <class T, class I>                                                               \
+    static __device__ __forceinline__ NAME<T, I> __shfl_sync(unsigned mask, NAME<T, I> x, int lane, int width) { \
+        return {(T)__shfl_sync(mask, x.value, lane, width), (I)__shfl_sync(mask, x.place, lane, width)}; \
+    }                                                                                         \
+    template <class T, class I>                                                               \
+    static __device__ __forceinline__ NAME<T, I> __shfl_down_sync(unsigned mask, NAME<T, I> x, unsigned delta, int width) { \
+        return {(T)__shfl_down_sync(mask, x.value, delta, width), (I)__shfl_down_sync(mask, x.place, delta, width)}; \
+    }
+OW_SHUFFLED(Largest)
+OW_SHUFFLED(Smallest)
+
 // Memory of the launch, named in the kernel: DYNAMIC_SHARED(float, tile);
 #define DYNAMIC_SHARED(TYPE, NAME) extern __shared__ __align__(16) TYPE NAME[]

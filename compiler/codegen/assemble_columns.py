@@ -105,6 +105,7 @@ class ColumnsAssembler(MatrixAssembler):
 
     RUNNING = "[k][l]"
     ROW_VALUE = "[l]"
+    PLACE = "row"
 
     @property
     def template(self) -> str:

@@ -18,7 +18,7 @@ from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import carried
 from opweave.compiler.codegen.short_numbers import cheaper
 from opweave.compiler.codegen.signature import KernelSignature
-from opweave.compiler.codegen.vectorised import chosen_by, wide_truths
+from opweave.compiler.codegen.vectorised import chooses_elements, chosen_by, wide_truths
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.kernel import Kernel
@@ -33,7 +33,6 @@ from opweave.opcodes.dtypes import DType
 # and those above it by 1.2 to 1.5 times; square roots (8) take 1.07 times as long (one core of a
 # Xeon with AMX, g++ 12, 10^5 and 10^6 numbers, 25 November 2026).
 LONG = 10
-NARROW = ("int8", "uint8", "int16", "uint16")  # registers
 
 
 class Assembler(KernelSignature):
@@ -42,6 +41,8 @@ class Assembler(KernelSignature):
     # How the running value at hand is taken from those of a reduction, and a row value from its.
     RUNNING = "[l]"
     ROW_VALUE = ""
+    # Where the element at hand stands among those of its reduction.
+    PLACE = "j"
 
     def __init__(self, setting: Setting, number: int):
         super().__init__(setting, number)
@@ -172,13 +173,8 @@ class Assembler(KernelSignature):
         return (*loads, *needs.windows)
 
     def _chooses(self, reduced: Sequence[Node]) -> bool:
-        """Reductions are without branches.
-
-        What a branch writes is a masked store to a CPU, which waits for that before it loads
-        again.  (Over a choice between narrow numbers g++ 12 fails.)
-        """
-        kinds = {n.operator.accumulator(n.result.dtype) for n in reduced if n.operator.accumulator}
-        return self.device.is_host and bool(kinds) and not any(k.register in NARROW for k in kinds)
+        """Reductions are without branches."""
+        return self.device.is_host and chooses_elements(reduced)
 
     def _reduction(self, node: Node, *, chooses: bool) -> Reduction | None:
         """A reduction of a pass; None for one that differs from another in ``keepdims`` alone."""
@@ -189,7 +185,8 @@ class Assembler(KernelSignature):
             self.names[node.result.id] = self.names[first]
             return None
         name = self._running_name(node, self.ROW_VALUE)
-        return bind_reduction(self._origin(node), operand, name, self.RUNNING, chooses=chooses)
+        at = self.RUNNING, self.PLACE
+        return bind_reduction(self._origin(node), operand, name, *at, chooses=chooses)
 
     def _running_name(self, node: Node, lane: str) -> str:
         """Such as ``sum0``: the name of a reduction or scan, whose result is a lane of it."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from opweave.compiler.codegen.operands import GroupOperands, Key
+from opweave.compiler.ir.running import running_type
 from opweave.compiler.ir.values import Extents, count
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
@@ -64,12 +65,8 @@ class GroupFacts(GroupOperands):
 
     def _joined(self) -> tuple[int, ...]:
         """Bytes of one running value of each reduction and scan."""
-        kinds = [
-            n.operator.accumulator(n.result.dtype)
-            for n in self.nodes
-            if (n.is_reduction or n.is_scan) and n.operator.accumulator is not None
-        ]
-        return tuple(kind.register_bytes for kind in kinds)
+        joined = (n for n in self.nodes if n.is_reduction or n.is_scan)
+        return tuple(running_type(node).register_bytes for node in joined)
 
     def _one_by_one(self) -> int:
         """Operands that are read element by element, at strides or at computed places."""

@@ -8,12 +8,14 @@ from itertools import chain
 
 from opweave.compiler.codegen.device_functions import device_function, running_call
 from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.running import running_type
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel_parts import Line, Product, Reduction
 from opweave.compiler.kernels.layout import Access
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
+from opweave.opcodes.operators.places import finds_place
 from opweave.opcodes.tokens import rename
 
 
@@ -260,23 +262,23 @@ def product_result(origin: Origin, name: str) -> Line:
 
 
 def bind_reduction(
-    origin: Origin, operand: str, name: str, lane: str, *, chooses: bool = False
+    origin: Origin, operand: str, name: str, lane: str, place: str = "j", *, chooses: bool = False
 ) -> Reduction:
     """Accumulate and reduce op-codes of a reduction; ``lane`` takes its running value.
 
     sum  ->  sum0_acc[l] = sum0_acc[l] + x_v[l];  and  sum0 = sum0 + other;
 
-    With ``chooses`` the element counts where it is ``inside``.
+    ``place`` is where the element stands in its row.  With ``chooses`` it counts where it is
+    ``inside``.
     """
     node = origin.node
     operator, taken = node.operator, node.operands[0].dtype
-    assert operator.accumulator is not None
-    acc = operator.accumulator(node.result.dtype)
+    acc = running_type(node)
     slots = {"T": acc.register}
     accumulate, join = operator.opcode(Phase.ACCUMULATE), operator.opcode(Phase.REDUCE)
     text, takes = running_call(accumulate, taken.kind, operator.name, (acc, taken), acc)
     running = f"{name}_acc{lane}"
-    value = rename(text, {"acc": running, "x": operand} | slots)
+    value = rename(text, {"acc": running, "x": operand, "place": place} | slots)
     if chooses:
         value = f"chosen(inside, {value}, {running})"
     text, joins = running_call(join, taken.kind, operator.name, (acc, acc), acc)
@@ -288,6 +290,7 @@ def bind_reduction(
         rename(accumulate.row(taken.kind).start, slots),
         replace(line, function=takes),
         replace(joined, comment=f"{operator.name}: {node.plan or ''}", function=joins),
-        node.result.dtype.round,
+        "place_of" if finds_place(operator) else node.result.dtype.round,
         f"{operator.name}_{acc}",
+        node.result.dtype.register if finds_place(operator) else "",
     )

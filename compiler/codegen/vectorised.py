@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.running import running_type
 from opweave.compiler.ir.values import Operand, Scalar, Value
+from opweave.opcodes.operators.places import finds_place
 
 if TYPE_CHECKING:
     from opweave.compiler.codegen.assembler import Assembler
@@ -25,6 +27,19 @@ TRUTHS = (
 )  # fmt: skip
 TOGETHER = ("logical_and", "bitwise_and")  # what holds where all of them do
 WIDE = "int64"  # a register
+NARROW = ("int8", "uint8", "int16", "uint16")  # registers
+
+
+def chooses_elements(reduced: Sequence[Node]) -> bool:
+    """Whether reductions take each element of a chunk and choose whether it counts.
+
+    What a branch writes is a masked store to a CPU, which waits for that before it loads again.
+    Over a choice between narrow numbers g++ 12 fails; but passes that find places run by whole
+    chunks, without a choice.
+    """
+    if any(finds_place(node.operator) for node in reduced):
+        return True
+    return bool(reduced) and not any(running_type(n).register in NARROW for n in reduced)
 
 
 def chosen_by(node: Node, row_level: Collection[int]) -> str:

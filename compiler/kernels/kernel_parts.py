@@ -17,10 +17,11 @@ from opweave.compiler.kernels.read_first import (
     notes_faults,
     read_first,
 )
+from opweave.compiler.kernels.reduction import Reduction as Reduction
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
-from opweave.opcodes.tokens import rename, tokens
+from opweave.opcodes.tokens import tokens
 
 
 @dataclass(frozen=True)
@@ -140,43 +141,6 @@ Store = OperandStore  # its name in pickles of earlier versions
 
 
 @dataclass(frozen=True)
-class Reduction:
-    """A reduction or scan of one pass: its op-codes as statements over registers."""
-
-    name: str
-    ctype: str
-    identity: str
-    accumulate: Line
-    join: Line
-    round: str
-    operator: str
-
-    @property
-    def functor(self) -> str:
-        """Name of the function object that joins two partial results, such as ``Sum_f32``."""
-        return f"{self.operator[:1].upper()}{self.operator[1:]}"
-
-    @property
-    def call(self) -> str:
-        """What it does with them."""
-        t = self.ctype
-        return f"{t} operator()({t} x, {t} y) const {{ return {self.joined('x', 'y')}; }}"
-
-    @property
-    def shared_ctype(self) -> str:
-        """The type of partial results that other blocks read."""
-        return f"volatile{'_' if self.ctype.startswith('complex') else ' '}{self.ctype}"
-
-    def result(self, text: str) -> str:
-        """The reduced value, rounded to its dtype where registers are wider."""
-        return f"{self.round}({text})" if self.round else text
-
-    def joined(self, a: str, b: str) -> str:
-        """Text of the reduce op-code for two partial results."""
-        return rename(self.join.text, {"acc": a, "x": b})
-
-
-@dataclass(frozen=True)
 class Keep(TypedOperand):
     """A value that a later pass needs: ``value`` is the register's text.
 
@@ -216,7 +180,12 @@ class Pass:
     @property
     def uses_column(self) -> bool:
         """A line names the column ``j``, or notes faults of elements that are ``here``."""
-        return names_column(self.lines)
+        return names_column([*self.lines, *self._taking])
+
+    @property
+    def _taking(self) -> list[Line]:
+        """The lines by which running values take an element."""
+        return [r.accumulate for r in self.reductions]
 
     @property
     def notes_faults(self) -> bool:
@@ -224,7 +193,7 @@ class Pass:
 
     def index(self, end: str) -> list[str]:
         """The column of an element, and whether the array has it, as far as lines ask."""
-        return columns_of(self.lines, end)
+        return columns_of([*self.lines, *self._taking], end)
 
     @property
     def read_first(self) -> ReadFirst | None:
@@ -239,7 +208,7 @@ class Pass:
     def uses_row(self) -> bool:
         """Down columns: a line, a store or what is read once a row names the row."""
         addressed = (x.access.kind == "splat" for x in self.loads)
-        lines = (*self.lines, *(r.accumulate for r in self.reductions))
+        lines = (*self.lines, *self._taking)
         return (
             bool(self.stores)
             or any(addressed)

@@ -22,12 +22,16 @@ from opweave.compiler.ir.values import Extents, count, extent_of
 from opweave.compiler.scheduling.reduction_parts import ACROSS, ALONG, LANES
 from opweave.compiler.scheduling.scan_plans import plan_scan
 from opweave.compiler.scheduling.vendors import choice
+from opweave.opcodes.operators.places import finds_place
 
 HOST_LANES = 32
 # Rows longer than this, when there are few of them, are shared by several threads.
 HOST_LONG_ROW = 65536
 HOST_FEW_ROWS = 8
 HOST_PARTS = 16
+# Where a place is sought each of them searches some thousand elements again: fewer for rows up to.
+HOST_LONG_SEARCH = 1 << 20
+HOST_SEARCHED = 4
 # Longest row of a product that a block holds, for reductions along it.
 COLUMNS = (32, 64, 128, 256)
 
@@ -70,7 +74,9 @@ def classify(node: Node, extents: Extents, device: Device) -> RowClass:
     cols = count((shape[a] for a in axes), extents)
     rows = count((e for d, e in enumerate(shape) if d not in axes), extents)
     innermost = len(axes) == len(shape) or axes[-1] == len(shape) - 1
-    return row_class(rows, cols, innermost, device)
+    found = row_class(rows, cols, innermost, device)
+    is_few = device.is_host and finds_place(node.operator) and cols < HOST_LONG_SEARCH
+    return replace(found, parts=min(found.parts, HOST_SEARCHED)) if is_few else found
 
 
 def plan_product(

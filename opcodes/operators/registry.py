@@ -21,6 +21,7 @@ from opweave.opcodes.operators import (
     gathers,
     maps,
     pixels,
+    places,
     products,
     reductions,
 )
@@ -41,6 +42,8 @@ for _row in OPERATORS.values():  # a composite's list is that of its parts
         object.__setattr__(_row, "made_of", _parts)
         object.__setattr__(_row, "opcodes", tuple(code for p in _parts for code in p.opcodes))
 BUILT_IN = frozenset(OPERATORS)
+# Those that stand in no list.
+_UNLISTED = {row.name: row for row in places.OPERATORS.values()}
 begin_checks()
 
 
@@ -49,10 +52,17 @@ def built_in(name: str) -> Operator | None:
     return OPERATORS[name] if name in BUILT_IN else None
 
 
+def unlisted(name: str) -> Operator | None:
+    """A built-in operator that stands in no list."""
+    return _UNLISTED.get(name)
+
+
 def _pickled(operator: Operator) -> Any:
     """A built-in operator is pickled by its name, every other one by what it is."""
-    is_ours = built_in(operator.name) is operator
-    return (built_in, (operator.name,)) if is_ours else operator.__reduce_ex__(2)
+    for ours in (built_in, unlisted):
+        if ours(operator.name) is operator:
+            return ours, (operator.name,)
+    return operator.__reduce_ex__(2)
 
 
 copyreg.pickle(Operator, _pickled)

@@ -28,7 +28,9 @@ from opweave.templates import TEMPLATES
 VERSION = "0.1.0"
 KINDS = {True: "so", False: "cubin"}  # kinds of binaries; True: by the host's compiler
 # Modules that change what a compiler gets, or makes, of a source.
-REWRITING = ("clang_ir.py", "headers.py", "ordinary.py", "precompiled.py")
+REWRITING = (
+    "clang_ir.py", "headers.py", "ordinary.py", "precompiled.py", "row_passes.py", "truths.py",
+)  # fmt: skip
 HOST_INCLUDE = (TEMPLATES / "host", TEMPLATES)
 
 

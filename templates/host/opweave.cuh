@@ -103,6 +103,14 @@ template <class R> OW_INLINE Complex<R> ow_exchange(unsigned mask, Complex<R> z,
     const R re = ow_exchange(mask, z.re, source, line);
     return {re, ow_exchange(mask, z.im, source, line)};
 }
+#define OW_EXCHANGED(NAME)                                                                    \
+    template <class T, class I>                                                               \
+    OW_INLINE NAME<T, I> ow_exchange(unsigned mask, NAME<T, I> x, int source, int line) {     \
+        const T value = ow_exchange(mask, x.value, source, line);                             \
+        return {value, ow_exchange(mask, x.place, source, line)};                             \
+    }
+OW_EXCHANGED(Largest)
+OW_EXCHANGED(Smallest)
 #endif
 
 // Copies of a fibre are under way until it waits for them; where a block is one thread, they are

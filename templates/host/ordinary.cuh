@@ -194,9 +194,9 @@ OW_ORDINARY_LOGARITHM(float)
 OW_ORDINARY_LOGARITHM(double)
 #endif
 #ifndef OW_NO_POWERS
-#define OW_ORDINARY_ROOT(T) OW_ORDINARY(cbrt, T, not_normal(fabs(x)), copysign(cbrt_of<true>(fabs(x)), x))
-OW_ORDINARY_ROOT(float)
-OW_ORDINARY_ROOT(double)
+#define OW_ORDINARY_ROOT(T, RARE) OW_ORDINARY(cbrt, T, RARE, copysign(cbrt_of<true>(fabs(x)), x))
+OW_ORDINARY_ROOT(float, not_normal(fabs(x)) | (host_bits(fabs(x)) - host_bits(0x1p-60f)))
+OW_ORDINARY_ROOT(double, not_normal(fabs(x)))
 // The whole exponent takes part in one product, which neither overflows nor is subnormal.
 OW_INLINE float ordinary_exp(Pair<float> x) {
     const FloatRest e = exp_rest(zero_if_minute(x.hi));

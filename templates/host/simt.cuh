@@ -165,8 +165,9 @@ OW_ATOMIC void __threadfence_block() { ow_fence(0, __builtin_return_address(0));
 #else
 #define OW_ATOMIC OW_INLINE
 #define OW_TOUCH(P, DEVICE, POLLS) ((void)0)
-OW_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-OW_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+// What was written before an atomic is seen behind another thread's: no kernel of ours asks for more.
+OW_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+OW_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 #endif
 
 template <class T> struct OwSame { typedef T type; };

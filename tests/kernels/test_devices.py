@@ -64,6 +64,12 @@ def value_of(extent):
     return prod(sum(map(int, part.split(" + "))) for part in extent.split(" * "))
 
 
+def bytes_of(ctype):
+    """Bytes of a type; of an extreme and its place those of two of the larger."""
+    parts = re.findall(r"\w+", ctype)
+    return 2 * max(BYTES[part] for part in parts[1:]) if len(parts) > 1 else BYTES[ctype]
+
+
 def declared(kernel):
     """Bytes of shared memory in a source: its own declarations, and where threads meet."""
     text = kernel.flat
@@ -76,7 +82,7 @@ def declared(kernel):
             found += BYTES[ctype] * prod(map(value_of, extents))
     t = kernel.toggles
     by_warps, threads = t.get("USE_WARP_SHUFFLE", 1), t.get("THREADS_PER_ROW", 1)
-    joined = sum({BYTES[c] for c in re.findall(r"__device__ (\w+) operator\(\)", text)})
+    joined = sum({bytes_of(c) for c in re.findall(r"__device__ ([^;]+?) operator\(\)", text)})
     if threads > (32 if by_warps else 1):
         found += joined * (-(-kernel.data.threads // 32) if by_warps else kernel.data.threads)
     if kernel.data.template == "outer" and threads > 1:

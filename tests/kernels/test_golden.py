@@ -50,6 +50,7 @@ CASES = [
     ("outer", "sm_80"), ("softmax 1000", "sm_90a"), ("softmax 1000", "host"),
     ("softmax 20000", "sm_80"), ("layer norm f16", "sm_80"), ("columns", "sm_80"),
     ("columns", "host"), ("standardise", "host"),
+    ("places of all", "sm_90a"), ("places of all", "host"), ("places of rows", "sm_80"),
     ("norm large", "sm_90a"), ("norm large", "host"), ("product", "sm_80"), ("product", "host"),
     ("product f16", "sm_90a"), ("product batched", "sm_75"), ("product and softmax", "sm_90a"),
     ("product few rows", "host"), ("transpose", "sm_90a"), ("transposed sum", "host"),

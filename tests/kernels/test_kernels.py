@@ -32,9 +32,11 @@ def test_the_compiler_chooses_the_variant(variant):
 
 @variants
 def test_the_variant_has_the_same_operators_for_every_architecture(variant):
+    # a host finds places of short rows in two passes, see compiler/passes/places.py
+    host = () if variant.name.startswith("places") else ("host",)
     lowered = [
         ow.fuse(variant.function).lower(*variant.arguments(), target=target).lowered
-        for target in (*ARCHITECTURES, "host")
+        for target in (*ARCHITECTURES, *host)
     ]
     operators = [sorted(node.operator.name for node in low.graph.nodes) for low in lowered]
 

@@ -81,6 +81,20 @@ def tiny(shape):
     return aligned((np.random.default_rng(3).random(shape) + 1).astype(np.float32) * 1e-30)
 
 
+def few(shape):
+    """Few different numbers, so that extremes are there several times, and not a number."""
+    drawn = np.random.default_rng(8).integers(-2, 3, shape).astype(np.float32)
+    drawn.reshape(-1)[-3:] = [np.nan, 1, np.nan]
+    drawn.reshape(-1)[:2] = -0.0, 0.0
+    if len(shape) > 1 and shape[1] > 1024:  # later ones in earlier threads
+        drawn[0, [4, 128, 256, 512, 1024]] = np.nan
+    return aligned(drawn)
+
+
+def both_places(x):
+    return x.argmax(axis=-1), x.argmin(axis=-1)
+
+
 PRODUCT = [array((35, 21)), array((21, 37)), array((35, 1))]
 # function, arguments, toggles: together they reach every line of the templates.
 CASES = {
@@ -112,6 +126,11 @@ CASES = {
     "row of runs": (lambda x: x.sum(axis=(0, 2)), [array((9, 3, 37))], {}),
     "reduce in four chunks": (long_norm, [array((39004,))[1:]], {"CHUNKS": 4, "PARTS": 2}),
     "reduce runs": (lambda x: np.abs(x).sum(axis=-1), [array((3, 38912))], {"USE_RUNS": 1}),
+    "places of rows": (both_places, [few((5, 130))], {}),
+    "places of a block": (both_places, [few((3, 2500))], {}),
+    "places through memory": (both_places, [few((3, 2500))], {"USE_WARP_SHUFFLE": 0}),
+    "places of blocks": (lambda x: x.argmax(), [few((39004,))[1:]], {}),
+    "places down blocks": (lambda x: (x.argmax(axis=0), x.argmin(axis=0)), [few((1100, 36))], {}),
     "product": (lambda x, w, b: x @ w + b, PRODUCT, {}),
     "product of tiny numbers": (lambda x, w: x @ w, [-tiny((33, 17)), tiny((17, 5))], {}),
     "product straight from memory": (lambda x, w, b: x @ w + b, PRODUCT, {"USE_SHARED_MEMORY": 0}),
@@ -358,6 +377,7 @@ CASES |= {
 }  # fmt: skip
 # Templates of the host alone.
 HOST_CASES = {
+    "places on a host": (both_places, [array((4100,)) - 10], {}),
     "bands": (lambda x: np.tanh(x - 9 - (x - 9).max(axis=0)), [array((70, 69))], {}),
     "bands of values": (
         lambda x, w, s: ((x * w * s).sum(axis=0) + w, np.abs(x * s).sum(axis=0)),
@@ -411,6 +431,10 @@ REPEATED_CASES = {
     "turns of a product's rows straight from memory": (attended, LAYER, {"USE_SHARED_MEMORY": 0}),
 }
 CASES |= REPEATED_CASES
+PLACE_CASES = [
+    "places of rows", "places of a block", "places of blocks", "places down blocks",
+    "places on a host",
+]  # fmt: skip
 HELPER_CASES = [
     "reduce rows", "ends of integers", "ends of long integers", "reciprocals", "long reciprocals",
     "reciprocals of bytes", "unsigned", "map", "map scalar io", "map strided", "map in steps", "columns", "row warp", "pixels", "reduce", "int32", "int64",

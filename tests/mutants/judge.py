@@ -19,7 +19,14 @@ from opweave.compiler.kernels import render
 from opweave.opcodes.errors import CompileError, OpweaveError
 from opweave.runtime.simt.executors import SanitizeExecutor, VerifyExecutor
 from opweave.templates import TEMPLATES
-from tests.mutants.cases import CASES, COMPLEX_CASES, HELPER_CASES, HOST_CASES, REPEATED_CASES
+from tests.mutants.cases import (
+    CASES,
+    COMPLEX_CASES,
+    HELPER_CASES,
+    HOST_CASES,
+    PLACE_CASES,
+    REPEATED_CASES,
+)
 from tests.mutants.make import SWAPS, Mutant, mutants
 from tests.mutants.structural import REPLACED
 from tests.support.simt import flattened
@@ -139,6 +146,8 @@ def with_helper(mutant: Mutant):
     changed = mutant.text.replace("#pragma once", "")
     if mutant.file == "complex.cuh":
         plain, cases = '#include "complex.cuh"', COMPLEX_CASES
+    elif mutant.file == "places.cuh":
+        plain, cases = '#include "places.cuh"', PLACE_CASES
     elif mutant.file == "policies.cuh":
         plain, cases = '#include "policies.cuh"', list(REPLACED)
     else:

@@ -115,6 +115,6 @@ def of_helpers() -> list[Mutant]:
     """Mutants of the device helpers that are plain C++."""
     return [
         mutant
-        for file in ("common.cuh", "complex.cuh", "policies.cuh", "rows.cuh")
+        for file in ("common.cuh", "complex.cuh", "places.cuh", "policies.cuh", "rows.cuh")
         for mutant in mutants(file, (TEMPLATES / file).read_text())
     ]

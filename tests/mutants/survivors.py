@@ -9,6 +9,10 @@ from tests.mutants.make import Mutant
 # pattern over "file:line: change: `before` -> `after`", reason
 EXPLAINED: tuple[tuple[str, str], ...] = (
     (
+        r"places\.cuh:\d+: widen a bound: `const bool second = .*y\.place <= x\.place",
+        "What has the same place is the same element.",
+    ),
+    (
         r"common\.cuh:\d+: drop a return: `return;`",
         "Where chunks are whole, what follows stores the same elements once more.",
     ),

@@ -83,6 +83,11 @@ def arcsine_terms() -> list:
     return [c / L(2 * k + 3) for k, c in enumerate(np.cumprod(factors))]
 
 
+def inverse_root_terms() -> list:
+    """Of ((1 - w)**(-1 / 3) - 1) / w."""
+    return list(np.cumprod([L(3 * k + 1) / L(3 * k + 3) for k in range(60)]))
+
+
 def erf_ratio(z):
     """erf(x) / x at z = x**2."""
     return by_number(math.erf)(np.sqrt(z)) / np.sqrt(z)
@@ -130,7 +135,7 @@ FITS: dict[str, Fit] = {
     "float sin": Fit(series(factorials(3, 2, -1)), 0, EIGHTH**2, 3, 2e-7, single=True),
     "float tan": Fit(odd_tail(np.tan), 0, EIGHTH**2, 6, 2e-7, single=True),
     "float cos": Fit(series(factorials(4, 2, -1)), 0, EIGHTH**2, 2, 2e-7, single=True),
-    "float cbrt": Fit(np.cbrt, 1, 2, 3, 2e-4, single=True),
+    "float cbrt": Fit(series(inverse_root_terms()), -0.105, 0.105, 2, 2e-4, single=True),
     "float erf": Fit(lambda z: erf_ratio(z) - 1, 0, 1, 7, 2e-7, single=True, beside=1),
     "float erfc": Fit(minus_log_erfc, 1, 4, 7, 2e-6, single=True),
     "erfc": Fit(scaled_erfc, -1, (10.1 - 2.5) / (10.1 + 2.5), 12, 1e-10),

@@ -63,6 +63,14 @@ def places_down(x):
     return x.argmax(axis=0)
 
 
+def places_of_rows(x):
+    return x.argmax(axis=1), x.argmin(axis=1)
+
+
+def places_of_all(x):
+    return x.argmin()
+
+
 def standardise_middle(x):
     return (x - x.mean(axis=1, keepdims=True)) / (x.std(axis=1, keepdims=True) + 1e-6)
 
@@ -254,7 +262,12 @@ VARIANTS = [
     Variant("columns f64", column_sum, ((700, 34),), "float64", toggles=DOWN | {"COLUMNS": 2}),
     Variant("columns u8", sum_of_middle, ((2, 1100, 36),), "uint8", toggles=SHARED),
     Variant("columns c128", column_sum, ((300, 7),), "complex128", toggles=DOWN),
-    Variant("places down", places_down, ((1100, 36),), kernels=2, toggles=SHARED),
+    Variant("places down", places_down, ((1100, 36),), toggles=SHARED),
+    Variant("places of rows", places_of_rows, ((7, 1000),), toggles=VECTOR),
+    Variant("places f16", places_of_rows, ((7, 1001),), "float16", toggles=SCALAR),
+    Variant("places u8", places_of_rows, ((3, 7000),), "uint8"),
+    Variant("places f64", places_of_rows, ((3, 2000),), "float64", toggles=VECTOR),
+    Variant("places of all", places_of_all, ((70001,),), toggles={"PARTS": 32}),
     Variant("standardise", standardise, ((129, 77),), toggles=DOWN | {"THREADS_PER_ROW": 8}),
     Variant("standardise batch", standardise_middle, ((3, 300, 12),), toggles=DOWN),
     Variant("norm small", norm, ((40, 50),), toggles={"THREADS_PER_ROW": 32}),

@@ -39,6 +39,7 @@ NOT_NEEDED = {
     "counts in chunks": {0},
     # between the two joins stands the barrier before the early return
     "reduce": {1},
+    "places of blocks": {1},
     "reduce in four chunks": {1},
     "complex reduce": {1},
     "reduce runs": {1},
