@@ -10,8 +10,9 @@ from opweave.compiler.codegen.device_functions import device_function, running_c
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.addressed import Factor
-from opweave.compiler.kernels.kernel_parts import Line, Product, Reduction
+from opweave.compiler.kernels.kernel_parts import Line, Reduction
 from opweave.compiler.kernels.layout import Access
+from opweave.compiler.kernels.products import Product
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename
@@ -284,4 +285,6 @@ def bind_reduction(
         replace(joined, comment=f"{operator.name}: {node.plan or ''}", function=joins),
         node.result.dtype.round,
         f"{operator.name}_{acc}",
+        operator.finish,
+        node.result.dtype if operator.finish else None,
     )

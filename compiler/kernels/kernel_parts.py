@@ -1,11 +1,11 @@
-"""What a kernel is made of, as data: parameters, lines, accesses, reductions, passes, factors."""
+"""What a kernel is made of, as data: parameters, lines, accesses, reductions, passes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from opweave.compiler.ir.values import Extent, Where
+from opweave.compiler.ir.values import Where
 from opweave.compiler.kernels.addressed import Addressed, Factor, TypedOperand
 from opweave.compiler.kernels.layout import Access, Places
 from opweave.compiler.kernels.param import Param as Param  # in pickles of earlier versions
@@ -150,6 +150,8 @@ class Reduction:
     join: Line
     round: str
     operator: str
+    finish: str = ""
+    finished: DType | None = None
 
     @property
     def functor(self) -> str:
@@ -167,8 +169,24 @@ class Reduction:
         """The type of partial results that other blocks read."""
         return f"volatile{'_' if self.ctype.startswith('complex') else ' '}{self.ctype}"
 
+    @property
+    def result_ctype(self) -> str:
+        """The type of the reduced value; that of running values, unless a function ends them."""
+        return self.finished.register if self.finished else self.ctype
+
+    @property
+    def joining(self) -> str:
+        """The registers in which the threads of columns join it."""
+        return f"{self.name}_all" if self.finish else self.name
+
+    @property
+    def finished_columns(self) -> str:
+        """The registers of its results there, if they are others."""
+        return f"{self.result_ctype} {self.name}[COLUMNS]; " if self.finish else ""
+
     def result(self, text: str) -> str:
         """The reduced value, rounded to its dtype where registers are wider."""
+        text = f"{self.finish}({text})" if self.finish else text
         return f"{self.round}({text})" if self.round else text
 
     def joined(self, a: str, b: str) -> str:
@@ -268,27 +286,3 @@ class Carry(NamedTuple):
 
 
 Carried = tuple[Carry, ...]
-
-
-@dataclass(frozen=True)
-class Product:
-    """A matrix product: ``accumulate`` is one step, ``result`` the rounded value of an element.
-
-    Attributes:
-        outside: what stands for elements outside of ``y``, with which and 0 a step changes
-            nothing; "" is 0.
-        padding: the same in words.
-        copies: tiles may be copied without waiting, so that the kernel can have stages.
-    """
-
-    x: Factor
-    y: Factor
-    ctype: str
-    identity: str
-    accumulate: Line
-    result: Line
-    result_ctype: str
-    depth: Extent
-    outside: str
-    padding: str
-    copies: bool = False

@@ -21,9 +21,9 @@ from opweave.compiler.passes.alarms import narrowed, with_alarms
 from opweave.compiler.passes.simplify import simplify
 from opweave.compiler.pipeline.driver import Lowered, Options, finish, schedule_graph
 from opweave.compiler.pipeline.misses import by_types, by_values
+from opweave.compiler.pipeline.rewrites import Rewrites
 from opweave.compiler.scheduling.accumulation_plans import plan_class
 from opweave.compiler.scheduling.schedule import Schedule
-from opweave.compiler.scheduling.vectors import as_sums, column_products
 from opweave.compiler.scheduling.verify import verify_graph
 from opweave.compiler.toggles.declared import choices_of
 from opweave.compiler.traced.lengths import MOST_NODES, Limits
@@ -52,7 +52,7 @@ class Variant:
     static: dict[str, Any]
     schedules: dict[Any, tuple[Schedule, ShapeClasses]] = field(default_factory=dict)
     lowered: dict[Any, Lowered] = field(default_factory=dict)
-    with_sums: dict[tuple[int, ...], FunctionGraph] = field(default_factory=dict)
+    rewrites: Rewrites = field(default_factory=Rewrites)
 
     def extents(self, given: Mapping[str, int]) -> dict[str, int]:
         """Extents of the arguments, and those that follow from them."""
@@ -264,13 +264,10 @@ def lowered_for(
     options: Options,
 ) -> Lowered:
     """The kernels that serve a variant for these extents and layouts; lowered now if none do."""
-    sums = column_products(variant.graph, extents, device, options.vendor)
-    graph = variant.with_sums.get(sums)
-    if graph is None:
-        graph = variant.with_sums[sums] = as_sums(variant.graph, sums)
+    chosen, graph = variant.rewrites.of(variant.graph, extents, device, options.vendor)
     overrides = options.overrides
     choices = choices_of(graph, extents, device, overrides)
-    plans = (sums, plan_class(graph, extents, device, options.vendor), tuple(choices.items()))
+    plans = (chosen, plan_class(graph, extents, device, options.vendor), tuple(choices.items()))
     known = variant.schedules.get((plans, device))
     if known is None:
         known = schedule_graph(graph, extents, device, options, choices), ShapeClasses()
