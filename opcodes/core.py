@@ -73,11 +73,11 @@ class Operator:
             operands come as the Python types int, float and complex.
         params: operand names.
         shape_rule: which extents of the operands must meet, and the shape of the results.
-        mixes: channels of the last axis that it takes and makes, for a map whose op-codes see
-            each channel of the first operand as an operand of its own.
+        mixes: channels that a map takes and makes, where its op-codes see each as an operand.
         cost: operations per element.
         ulp: largest error of one evaluation per executor and precision, with its source.
         accumulator: of reductions, scans and products, from a result dtype to the one to add in.
+        finish: of a reduction, the device function that makes its result of a running value.
         needs_nonempty: a reduction of no elements is an error, as in NumPy.
         attrs: names and defaults of static attributes such as ``axis``.
         tables: how many leading operands are stored, and read at places that the others give.
@@ -99,6 +99,7 @@ class Operator:
     cost: Cost = Cost()
     ulp: Ulp = Ulp()
     accumulator: Callable[[DType], DType] | None = None
+    finish: str = ""
     needs_nonempty: bool = False
     attrs: tuple[tuple[str, Any], ...] = ()
     tables: int = 0

@@ -172,6 +172,25 @@ OW_INLINE T join_row(T (&acc)[LANES], const int lane, const Join join OW_CALLED_
     return join_threads(join_lanes(acc, join), lane, join OW_CALLER);
 }
 
+// Sums of exponentials of a row whose maximum is not known yet: `re` is the largest of the elements so
+// far, NaN apart, `im` the sum of exp(element - re), which what is larger scales down.  A first `re` that
+// is finite has no difference of equal infinities; elements of -inf alone leave a sum of 0.
+template <class T> OW_INLINE T no_exponentials();
+template <> OW_SPECIAL complex64 no_exponentials<complex64>() { return {float_of(0xff7fffffu), 0.0f}; }
+template <> OW_SPECIAL complex128 no_exponentials<complex128>() { return {double_of(0xffefffffffffffffULL), 0.0}; }
+template <class R> OW_INLINE Complex<R> with_exponentials(const Complex<R> acc, const Complex<R> x) {
+    const R factor = exp(-fabs(acc.re - x.re));
+    const bool larger = x.re > acc.re;
+    return {larger ? x.re : acc.re, larger ? fma(acc.im, factor, x.im) : fma(x.im, factor, acc.im)};
+}
+template <class R> OW_INLINE Complex<R> with_exponential(const Complex<R> acc, const R x) {
+    return with_exponentials(acc, Complex<R>{x, R(1)});
+}
+// As by NumPy, NaN where the largest element is not finite.
+template <class R> OW_INLINE R sum_of_exponentials(const Complex<R> all) {
+    return all.im > R(0) && all.re < infinity<R>() ? all.im : nan<R>();
+}
+
 #ifdef ACROSS
 // Places in shared memory where the columns of a block become rows of neighbouring threads, and a
 // line behind them for what is reduced, which is read while the places are written again.  An odd

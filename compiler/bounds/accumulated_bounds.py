@@ -13,7 +13,7 @@ from opweave.compiler.bounds.rounding import distance, gamma, gammas, largest, s
 from opweave.compiler.ir.accumulation import ProductPlan, ScanPlan
 from opweave.compiler.ir.graph import Node, reduced_axes, scanned_axis
 from opweave.compiler.ir.values import count, extent_of
-from opweave.opcodes.dtypes import DType
+from opweave.opcodes.dtypes import F32, F64, DType
 
 Array = np.ndarray[Any, Any]
 # (how two elements are joined, elements) -> all elements of each result joined.
@@ -110,6 +110,8 @@ def accumulated(node: Node, operand: Bounded, value: Array, extents: Mapping[str
         return Bounded(value, np.maximum(error, zero_of(plus & minus & (value == 0), dtype)))
     assert node.operator.accumulator is not None
     accumulator = node.operator.accumulator(dtype)
+    if node.operator.law == "exp_sum":
+        return _of_exponentials(node, operand, value, extents)
     elements, depth = _elements(node, value, extents)
     ulp = node.operator.ulp
     # a step of ours rounds once, by half of a unit
@@ -172,6 +174,34 @@ def _of_product(
     error = over(np.multiply, magnitude) * (1 + growth) - np.abs(value) + lost
     # a partial product may overflow where the product itself does not
     return np.where(above * (1 + growth) >= largest(accumulator), np.inf, error)
+
+
+def _of_exponentials(
+    node: Node, operand: Bounded, value: Array, extents: Mapping[str, int]
+) -> Bounded:
+    """Value and error of a sum of exp(x - max(x)) whose running maximum scales it.
+
+    An element's exponent errs by the errors of x and of the maximum, and by a rounding of each
+    difference on the way: these add up to x - max(x).  What it adds to then has an exponential and
+    a rounding of each step, at most.
+    """
+    axes, keep, dtype = reduced_axes(node), bool(node.attr("keepdims")), node.result.dtype
+    running = F64 if dtype is F64 else F32
+    extent, depth = _elements(node, value, extents)
+    below = operand.value - np.max(operand.value, axis=axes, keepdims=True)
+    terms = np.exp(below)
+    far = operand.error + np.max(operand.error, axis=axes, keepdims=True)
+    far = far + gamma(2, running) * np.where(np.isfinite(below), np.abs(below), 0.0)
+    error = np.exp(below + far) - terms
+    error = np.sum(error, axis=axes, keepdims=keep)
+    ulp = max(figure.of(running) for figure in (node.operator.ulp.cuda, node.operator.ulp.host))
+    growth = gammas((depth + 1) * (2 * ulp + 1), running)
+    error = error + growth * (value + error)
+    error = error + extent * spacing(np.zeros((), value.dtype), running)
+    # where the largest is not finite, it is so in whatever order it is found
+    known = np.all(np.isfinite(operand.error), axis=axes, keepdims=keep)
+    error = np.where(np.isnan(value) & known, 0.0, np.where(np.isnan(error), np.inf, error))
+    return Bounded(value, _stored(value, error, dtype))
 
 
 def _is_nan(operand: Bounded) -> Array:

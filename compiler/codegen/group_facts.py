@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from opweave.compiler.codegen.operands import GroupOperands, Key
+from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.running import running_type
 from opweave.compiler.ir.values import Extents, count
 from opweave.compiler.kernels.layout import Access
@@ -49,7 +50,7 @@ class GroupFacts(GroupOperands):
             plan,
             1 << max(0, chunks - 1).bit_length(),
             held=self._held(),
-            slots=sum(node.operator.cost.slots for node in self.nodes),
+            slots=sum(n.operator.cost.slots for n in self.nodes if not self._is_of_row(n)),
             moved=sum(self._itemsizes()),
             in_chunks=len(self._chunked),
             one_by_one=self._one_by_one(),
@@ -57,6 +58,10 @@ class GroupFacts(GroupOperands):
             joined=self._joined(),
             declared=self._declared(),
         )
+
+    def _is_of_row(self, node: Node) -> bool:
+        """A map of values that are one for a row."""
+        return node.is_map and node.result.id in self.form.row_values
 
     def _declared(self) -> tuple[Declared, ...]:
         """The toggles of the user's operators."""

@@ -11,11 +11,11 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.running import running_type
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.addressed import Factor
-from opweave.compiler.kernels.kernel_parts import Line, Product, Reduction
+from opweave.compiler.kernels.kernel_parts import Line, Reduction
 from opweave.compiler.kernels.layout import Access
+from opweave.compiler.kernels.products import Product
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.operators.places import finds_place
 from opweave.opcodes.tokens import rename
 
 
@@ -290,7 +290,8 @@ def bind_reduction(
         rename(accumulate.row(taken.kind).start, slots),
         replace(line, function=takes),
         replace(joined, comment=f"{operator.name}: {node.plan or ''}", function=joins),
-        "place_of" if finds_place(operator) else node.result.dtype.round,
+        node.result.dtype.round,
         f"{operator.name}_{acc}",
-        node.result.dtype.register if finds_place(operator) else "",
+        operator.finish,
+        node.result.dtype.register if operator.finish else "",
     )

@@ -13,8 +13,18 @@ from typing import Any
 HELD_ROWS = 8
 # Columns behind a line of such rows, so that lines start in different banks of shared memory.
 HELD_PADDING = 4
+# Chunks of a row that a thread on a GPU may keep in registers; longer ones are read by each pass.
+MOST_ROW_CHUNKS = 16
+# Registers of a multiprocessor, those of a thread at most, and those that it needs besides a row.
+REGISTERS, MOST_REGISTERS, BESIDES = 65536, 255, 56
 # Columns up to which a kernel on a GPU may hold a loop around a product of its state.
 MOST_TURNING = 128
+
+
+def held_chunks(threads: int, lanes: int, itemsize: int) -> int:
+    """Chunks of a row that each of so many threads of a GPU may keep in registers."""
+    room = min(MOST_REGISTERS, REGISTERS // threads) - BESIDES
+    return max(0, min(MOST_ROW_CHUNKS, room // max(1, lanes * itemsize // 4)))
 
 
 @dataclass(frozen=True)

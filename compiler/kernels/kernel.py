@@ -19,10 +19,10 @@ from opweave.compiler.kernels.kernel_parts import (
     OperandLoad,
     OperandStore,
     Pass,
-    Product,
     Reduction,
 )
 from opweave.compiler.kernels.param import Param
+from opweave.compiler.kernels.products import Product
 from opweave.compiler.kernels.quotients import listed
 from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.codes import Phase

@@ -1,11 +1,11 @@
-"""What a kernel is made of, as data: parameters, lines, accesses, reductions, passes, factors."""
+"""What a kernel is made of, as data: parameters, lines, accesses, reductions, passes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from opweave.compiler.ir.values import Extent, Where
+from opweave.compiler.ir.values import Where
 from opweave.compiler.kernels.addressed import Addressed, Factor, TypedOperand
 from opweave.compiler.kernels.layout import Access, Places
 from opweave.compiler.kernels.param import Param as Param  # in pickles of earlier versions
@@ -237,27 +237,3 @@ class Carry(NamedTuple):
 
 
 Carried = tuple[Carry, ...]
-
-
-@dataclass(frozen=True)
-class Product:
-    """A matrix product: ``accumulate`` is one step, ``result`` the rounded value of an element.
-
-    Attributes:
-        outside: what stands for elements outside of ``y``, with which and 0 a step changes
-            nothing; "" is 0.
-        padding: the same in words.
-        copies: tiles may be copied without waiting, so that the kernel can have stages.
-    """
-
-    x: Factor
-    y: Factor
-    ctype: str
-    identity: str
-    accumulate: Line
-    result: Line
-    result_ctype: str
-    depth: Extent
-    outside: str
-    padding: str
-    copies: bool = False

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 class Reduction:
     """A reduction or scan of one pass: its op-codes as statements over registers.
 
-    ``made``: the type of the result, where it is no running value, but ``round`` makes it of one.
+    Attributes:
+        finish: the function that makes the result of a running value; "" where that is one.
+        made: the type of such a result.
     """
 
     name: str
@@ -25,6 +27,7 @@ class Reduction:
     join: Line
     round: str
     operator: str
+    finish: str = ""
     made: str = ""
 
     @property
@@ -57,6 +60,7 @@ class Reduction:
 
     def result(self, text: str) -> str:
         """The reduced value, rounded to its dtype where registers are wider."""
+        text = f"{self.finish}({text})" if self.finish else text
         return f"{self.round}({text})" if self.round else text
 
     def joined(self, a: str, b: str) -> str:

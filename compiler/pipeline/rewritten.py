@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.passes.places import places_at_once, with_places
+from opweave.compiler.scheduling.exp_sums import exp_sums, with_exp_sums
 from opweave.compiler.scheduling.vectors import as_sums, column_products
 
 Rewrites = tuple[tuple[int, ...], ...]
@@ -26,13 +27,18 @@ class Rewritten:
         device: Device,
         vendor: bool | None,
     ) -> tuple[FunctionGraph, Rewrites]:
-        """The graph, and which results are computed otherwise: sums of products, places."""
-        sums = column_products(graph, extents, device, vendor)
-        summed = self.graphs.get((sums,))
+        """The graph, and which results are computed otherwise.
+
+        They are products of a column, sums of exponentials, places of extremes.
+        """
+        sums = column_products(graph, extents, device, vendor), exp_sums(graph, extents, device)
+        summed = self.graphs.get(sums)
         if summed is None:
-            summed = self.graphs[(sums,)] = as_sums(graph, sums)
+            products, exponentials = sums
+            summed = as_sums(with_exp_sums(graph, exponentials), products)
+            self.graphs[sums] = summed
         places = places_at_once(summed, extents, device)
-        made = self.graphs.get((sums, places))
+        made = self.graphs.get((*sums, places))
         if made is None:
-            made = self.graphs[sums, places] = with_places(summed, places)
-        return made, (sums, places)
+            made = self.graphs[*sums, places] = with_places(summed, places)
+        return made, (*sums, places)

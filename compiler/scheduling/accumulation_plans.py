@@ -58,7 +58,7 @@ def row_class(rows: int, cols: int, innermost: bool, device: Device) -> RowClass
         return RowClass(1, HOST_PARTS if long else 1, innermost)
     found = ALONG if innermost else ACROSS
     parts = found.parts(rows, cols)
-    return RowClass(found.threads(cols) if parts == 1 else found.most, parts, innermost)
+    return RowClass(found.threads(cols) if parts == 1 else found.sharing, parts, innermost)
 
 
 def plan_for(found: RowClass, device: Device) -> Plan:

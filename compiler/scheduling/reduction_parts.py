@@ -28,12 +28,14 @@ class RowThreads:
         by_length: longest row for a number of threads.
         most: threads of longer rows.
         longest: longest row of one block.
+        sharing: threads of each block, where several share a row.
         together: rows that a block has where they are long.
     """
 
     by_length: tuple[tuple[int, int], ...]
     most: int
     longest: int
+    sharing: int
     together: int = 1
 
     def threads(self, cols: int) -> int:
@@ -45,14 +47,19 @@ class RowThreads:
         if cols <= self.longest:
             return 1
         blocks = max(1, -(-rows // self.together))
-        each = min(FILLING // blocks, cols // (LEAST_CHUNKS * self.most * LANES))
+        each = min(FILLING // blocks, cols // (LEAST_CHUNKS * self.sharing * LANES))
         return 1 << max(0, each.bit_length() - 1)
 
 
 # Threads along the memory, by QuACK's table for row kernels (github.com/Dao-AILab/quack,
 # reduction_base): few for short rows, so that a warp serves several rows and needs no barrier.
-# What follows a reduction of a row that one block has is in the same kernel.
-ALONG = RowThreads(((64, 8), (128, 16), (2048, 32), (4096, 64), (8192, 128)), 256, longest=32768)
+# The registers of 512 hold a row of 32,768 float32; no other block shares it, since one kernel
+# that reads it once is done before two are.  What follows a reduction of a row that one block has
+# is in the same kernel.
+ALONG = RowThreads(
+    ((64, 8), (128, 16), (2048, 32), (4096, 64), (8192, 128), (16384, 256)), 512,
+    longest=32768, sharing=256,
+)  # fmt: skip
 # Threads down a column, beside those of the neighbouring columns: the fewer rows, the more columns
 # a block has side by side.
-ACROSS = RowThreads(((32, 1), (256, 8)), 32, longest=1024, together=BAND)
+ACROSS = RowThreads(((32, 1), (256, 8)), 32, longest=1024, sharing=32, together=BAND)

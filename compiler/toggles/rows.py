@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opweave.compiler.ir.accumulation import Plan
+from opweave.compiler.ir.accumulation import MOST_ROW_CHUNKS, Plan, held_chunks
 from opweave.compiler.toggles.facts import POWERS, Facts, Toggle, on_device, power
 
 
@@ -40,9 +40,7 @@ MOST_ELEMENTS = 128
 # short rows up to 1.8 of it.
 HOST_CHUNK = 64
 FLAT_BYTES = 512
-# Chunks of a row that a thread may keep in registers before it is streamed instead, and those of
-# 16-byte elements.
-MOST_ROW_CHUNKS = 16
+# Those of ``MOST_ROW_CHUNKS`` that have elements of 16 bytes.
 MOST_WIDE_CHUNKS = 4
 
 # Registers that a thread's loads may take at once.  With more, fewer threads are in flight; from
@@ -113,7 +111,10 @@ def _power_below(number: int) -> int:
 
 
 def _most_chunks(facts: Facts) -> int:
-    return MOST_ROW_CHUNKS if facts.itemsize < 16 else MOST_WIDE_CHUNKS
+    most = MOST_ROW_CHUNKS if facts.itemsize < 16 else MOST_WIDE_CHUNKS
+    if facts.device.is_host or facts.plan is None:
+        return most
+    return min(most, held_chunks(facts.plan.threads, facts.plan.lanes, facts.itemsize))
 
 
 def _fits_registers(value: int, facts: Facts) -> str:

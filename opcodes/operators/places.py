@@ -50,7 +50,7 @@ def _row(name: str, numpy: Callable[..., Any]) -> Operator:
     attrs = (("axis", None), ("keepdims", False), ("dtype", None))
     return Operator(
         name, Kind.REDUCE, codes, numpy, _rule, shape_rule=REDUCED, attrs=attrs,
-        accumulator=rules.wide_float, needs_nonempty=True,
+        accumulator=rules.wide_float, needs_nonempty=True, finish="place_of",
     )  # fmt: skip
 
 

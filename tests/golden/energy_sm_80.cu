@@ -21,7 +21,7 @@ struct Sum_c64 {
     __device__ complex64 operator()(complex64 x, complex64 y) const { return x + y; }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, 1280 / BLOCK)
 energy_reduce_c64(
     const complex64* __restrict__ z,
     complex64* __restrict__ out,

@@ -21,7 +21,7 @@ struct Sum_f32 {
     __device__ float operator()(float x, float y) const { return x + y; }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, 1280 / BLOCK)
 norm_reduce_f32(
     const float* __restrict__ x,
     float* __restrict__ out,

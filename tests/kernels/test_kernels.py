@@ -38,7 +38,11 @@ def test_the_variant_has_the_same_operators_for_every_architecture(variant):
         ow.fuse(variant.function).lower(*variant.arguments(), target=target).lowered
         for target in (*ARCHITECTURES, *host)
     ]
-    operators = [sorted(node.operator.name for node in low.graph.nodes) for low in lowered]
+    # a sum that a GPU takes together with the maximum is still one on a host
+    operators = [
+        sorted(node.operator.name.removeprefix("exp_") for node in low.graph.nodes)
+        for low in lowered
+    ]
 
     assert operators == operators[:1] * len(operators)
     assert all(low.sources for low in lowered)

@@ -68,6 +68,18 @@ def quotients():
     return [aligned(rows), aligned(by.reshape(-1, 1))]
 
 
+def below_the_largest(axis):
+    return lambda x: np.exp(x - x.max(axis=axis, keepdims=True)).sum(axis=axis)
+
+
+def exponents(shape):
+    """Rows of numbers that rise and fall, of few and all infinities, and with NaN."""
+    rows = array(shape) * 3
+    rows[0] = np.linspace(-4, 30, shape[1])
+    rows[1, ::2], rows[2], rows[3, 77], rows[4, 5] = -np.inf, -np.inf, np.inf, np.nan
+    return rows
+
+
 def scores(x, w, b):
     return softmax(-1 - np.abs(x @ w + b))
 
@@ -124,6 +136,12 @@ CASES = {
     "scattered rows": (strided_planes, [array((5, 7, 9)) - 10], {}),
     "reduce": (long_norm, [array((39004,))[1:]], {}),
     "row of runs": (lambda x: x.sum(axis=(0, 2)), [array((9, 3, 37))], {}),
+    "reduce of exponentials": (below_the_largest(1), [exponents((5, 32802))], {}),
+    "row of exponentials": (below_the_largest(1), [exponents((5, 32802))], {"PARTS": 1}),
+    "columns of exponentials": (
+        below_the_largest(0), [np.ascontiguousarray(exponents((7, 300)).T)], {}),
+    "columns of blocks of exponentials": (
+        below_the_largest(0), [np.ascontiguousarray(exponents((7, 1100)).T)], {}),
     "reduce in four chunks": (long_norm, [array((39004,))[1:]], {"CHUNKS": 4, "PARTS": 2}),
     "reduce runs": (lambda x: np.abs(x).sum(axis=-1), [array((3, 38912))], {"USE_RUNS": 1}),
     "places of rows": (both_places, [few((5, 130))], {}),

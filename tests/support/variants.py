@@ -59,6 +59,11 @@ def sum_of_middle(x):
     return x.sum(axis=1)
 
 
+def softmax_down(x):
+    e = np.exp(x - x.max(axis=0))
+    return e / e.sum(axis=0)
+
+
 def places_down(x):
     return x.argmax(axis=0)
 
@@ -247,7 +252,9 @@ VARIANTS = [
     Variant("softmax 1001", softmax, ((7, 1001),), toggles=SCALAR | {"ROW_CHUNKS": 8}),
     Variant("softmax 3000", softmax, ((3, 3000),), toggles={"THREADS_PER_ROW": 64}),
     Variant("softmax 7000", softmax, ((3, 7000),), toggles={"THREADS_PER_ROW": 128}),
-    Variant("softmax 20000", softmax, ((2, 20000),), toggles={"USE_REGISTER_ROW": 0}),
+    Variant("softmax 20000", softmax, ((2, 20000),), toggles={"THREADS_PER_ROW": 512}),
+    Variant("softmax 33000", softmax, ((2, 33000),), kernels=2, toggles={"PARTS": 16}),
+    Variant("softmax down", softmax_down, ((300, 12),), toggles={"THREADS_PER_ROW": 32}),
     Variant("softmax f16", softmax, ((7, 1000),), "float16", toggles=VECTOR),
     Variant("softmax bf16", softmax, ((7, 1000),), "bfloat16", toggles=VECTOR),
     Variant("softmax f64", softmax, ((7, 1000),), "float64", toggles=VECTOR),
@@ -344,7 +351,7 @@ VARIANTS = [
     Variant("product c128", complex_rows, ((40, 33), (33, 200), (200,)), "complex128"),
     Variant("transpose c128", transposed, ((96, 160),), "complex128", toggles={"TILE": 32}),
     Variant("windows c64", laplacian, ((9, 2052),), "complex64"),
-    Variant("whole softmax", lambda x: softmax_all(x), ((300, 500),), kernels=3),
+    Variant("whole softmax", lambda x: softmax_all(x), ((300, 500),), kernels=2),
 ]
 
 

@@ -35,12 +35,15 @@ NOT_NEEDED = {
     "a scan of parts by elements": {1},
     # the only row of a block is joined once
     "stages of rows": {4},
+    # sums of exponentials are joined once
+    "row of exponentials": {1},
     # a copy of the counts for each thread
     "counts in chunks": {0},
     # between the two joins stands the barrier before the early return
     "reduce": {1},
     "places of blocks": {1},
     "reduce in four chunks": {1},
+    "reduce of exponentials": {1},
     "complex reduce": {1},
     "reduce runs": {1},
     "reduce through memory": {4},

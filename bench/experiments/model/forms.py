@@ -99,7 +99,7 @@ FORMS = (
     of("map of windows", picked, (16_384, 1024)),
     of("saturation of pixels", saturated, (2048, 4096, 3)),
     of("saturation of pixels", bytes_saturated, (2048, 4096, 3), dtype="u8"),
-    *(_norm("softmax", softmax, n, "f32", 0) for n in (64, 1000, 1024, 8192, 20_000)),
+    *(_norm("softmax", softmax, n, "f32", 0) for n in (64, 1000, 1024, 8192, 20_000, 65_536)),
     _norm("softmax", softmax, 1024, "bf16", 0),
     *(_norm("softmax in float32", softmax_in_float, 1024, d, 0) for d in HALF),
     *(_norm("layer norm", layer_norm, 1024, d, 2) for d in ("f32", "f16")),

@@ -58,6 +58,11 @@ def softmax(x: Any) -> Any:
     return e / e.sum(axis=1, keepdims=True)
 
 
+def logsumexp(x: Any) -> Any:
+    top = x.max(axis=1)
+    return np.log(np.exp(x - top[:, None]).sum(axis=1)) + top
+
+
 def layer_norm(x: Any, w: Any, b: Any) -> Any:
     centred = x - x.mean(axis=1, keepdims=True)
     return centred / np.sqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-5) * w + b
@@ -135,10 +140,13 @@ WORKLOADS = (
     *(_of("map of 8 operators", eight, LONG, LONG, dtype=d) for d in ("f32", "f16", "bf16")),
     _of("map of 8 operators", eight, LONG, LONG, dtype="bf16", fast=True),
     _of("pixels / 255", pixels, LONG, dtype="u8"),
-    *map(_softmax, (64, 1024, 8192, 65536)),
-    _softmax(8192, "bf16"),
+    *map(_softmax, (64, 1024, 8192, 32768, 65536, 131072)),
+    *(_softmax(n, "bf16") for n in (8192, 32768)),
+    _of("softmax of 16 rows of 2^17", softmax, (16, 2**17)),
+    _of("logsumexp of 16 rows of 2^20", logsumexp, (16, 2**20)),
     _of("layer norm of 4096", layer_norm, (8192, 4096), (4096,), (4096,), dtype="f16"),
     _of("layer norm of 4096", layer_norm, (8192, 4096), (4096,), (4096,)),
+    _of("layer norm of 32768", layer_norm, (1024, 32768), (32768,), (32768,)),
     _of("sum of 2^26", total, LONG),
     _of("sum of 2^26", total, LONG, dtype="f16"),
     _of("sums of 100 rows of 2^20", rows, (100, 2**20)),
