@@ -64,7 +64,7 @@ FILE.py:FUNCTION, or a CUDA file such as kernel.cu with --kernel, --grid and --b
 
 examples:
   opweave profile app.py:softmax --arg "f32[4096,1000]" --target A100
-  opweave profile app.py:softmax --arg "f32[4096,1000]" --source
+  opweave profile app.py:softmax --arg "f32[4096,1000]" --roofline softmax.svg
   opweave profile kernel.cu --kernel copy --grid 1024 --block 256 --arg "f32[262144]" \\
     --arg "f32[262144]" --json
 
@@ -122,7 +122,6 @@ examples:
   opweave demo --image holiday.jpg --out demo
 
 writes before.png, after.png and every generated kernel as .cu into the folder of --out
-
 exit status: 0 only if every check holds
 """
 

@@ -21,7 +21,7 @@ struct Argmin_f32 {
     __device__ Smallest<float, int> operator()(Smallest<float, int> x, Smallest<float, int> y) const { return first_of(x, y); }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, 1280 / BLOCK)
 places_of_all__reduce_i64(
     const float* __restrict__ x,
     int64* __restrict__ out,
