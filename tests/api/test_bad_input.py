@@ -208,7 +208,7 @@ def test_an_unknown_toggle_or_value_is_refused_at_once(toggles, message):
 
 
 ODD = np.ones((4, 1001), np.float32)
-LONG = np.ones((2, 20000), np.float32)
+LONG = np.zeros((1000, 40000), np.float32)
 IMPOSSIBLE = [
     (lambda x: x.sum(axis=1), ODD, {"USE_VECTOR_IO": 1}, "sm_80", "16-byte boundary"),
     (lambda x: x - x.max(axis=1, keepdims=True), LONG, {"USE_REGISTER_ROW": 1}, "sm_80", "chunks"),

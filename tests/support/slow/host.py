@@ -13,4 +13,8 @@ TABLE: dict[str, dict[str, Slow]] = {
         "test_a_division_by_one_number_has_numpys_bits": diagonal("case", "dtype", most=4),
         "test_indices_are_found_missing_wherever_they_are": diagonal("case", "dtype", most=3),
     },
+    "test_extreme_places.py": {
+        "test_the_threads_and_blocks_of_a_gpu_find_the_first_place": diagonal("case", "dtype"),
+        "test_what_is_computed_beside_a_place_is_computed_of_all_elements": diagonal("beside", "dtype"),
+    },
 }

@@ -76,5 +76,9 @@ TABLE: dict[str, dict[str, Slow]] = {
             "np.array([np.allclose(x, x), np.allclose(x, y)])"),
         "test_what_only_python_knows_has_its_types_in_parts": every(2),
     },
+    "test_stored_numbers.py": {
+        "test_loops_store_numbers_or_refuse_them_as_numpy": diagonal("function", "dtype"),
+        "test_a_number_is_stored_or_refused_as_by_numpy": diagonal("function", "key", "dtype"),
+    },
 }
 # fmt: on

@@ -1,6 +1,6 @@
-"""What leaves the default tier of tests/rolled."""
+"""What leaves the default tier of tests/rolled, and of rounds and repeats."""
 
-from tests.support.tiers import Slow, every
+from tests.support.tiers import Slow, diagonal, every
 
 # fmt: off
 TABLE: dict[str, dict[str, Slow]] = {
@@ -16,6 +16,21 @@ TABLE: dict[str, dict[str, Slow]] = {
     },
     "test_methods.py": {
         "test_a_loop_that_calls_methods_does_what_python_does": every(5),
+    },
+    "repeats/test_counters.py": {
+        "test_a_step_gets_the_number_of_its_round": diagonal("name", "n"),
+        "test_one_round_on_a_gpu_is_one_round": diagonal("name", "target"),
+    },
+    "repeats/test_conditions.py": {
+        "test_a_loop_ends_where_its_state_is_enough": diagonal("name", "n", "every"),
+    },
+    "repeats/test_numbers.py": {
+        "test_numbers_are_carried_as_arrays_are": diagonal("name", "n"),
+        "test_numbers_of_kernels_are_those_of_a_loop_over_the_fused_step": diagonal("name", "n"),
+    },
+    "rounds/test_loops_on_gpu.py": {
+        "test_a_loop_is_rolled_bit_for_bit_as_it_would_be_written_out": every(3),
+        "test_other_loops_mean_what_python_means": every(2),
     },
 }
 # fmt: on
