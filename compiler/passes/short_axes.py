@@ -22,6 +22,7 @@ import numpy as np
 from opweave.compiler.ir.expr import literal
 from opweave.compiler.ir.graph import FunctionGraph, Node, Output
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value, is_short
+from opweave.compiler.passes.index_values import places_of
 from opweave.compiler.passes.partial_reads import PartialReader
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
@@ -44,6 +45,8 @@ class _Choosing(PartialReader):
         self.by_id = {r.id: node for node in graph.nodes for r in node.results}
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
         self.mapped_only: dict[int, bool] = {}
+        self.may_shrink: dict[int, bool] = {}  # its columns are alike, and nobody counts them
+        self.of_places = places_of(graph)
         self.places: dict[int, list[int]] = {}  # by the id of a gather that becomes a choice
         self.dissolved: set[int] = set()  # what is made element by element, and never as a whole
         self.is_dissolved = False  # of the nodes that are added now
@@ -53,6 +56,9 @@ class _Choosing(PartialReader):
         for node in reversed(self.source.nodes):
             leads = (self._is_mapped(node.result, user) for user in self._users(node))
             self.mapped_only[node.result.id] = all(leads)
+            shrinks = all(self._broadcasts(node.result, user) for user in self._users(node))
+            shown = any(r.id in self.returned for r in node.results)
+            self.may_shrink[node.result.id] = shrinks and not shown and len(node.results) == 1
         for node in self.source.nodes:
             if node.tables and (found := self._places(node)) is not None:
                 self.places[node.result.id] = found
@@ -124,6 +130,14 @@ class _Choosing(PartialReader):
         shape = user.result.shape
         return plain and bool(shape) and is_short(shape[-1]) and self.mapped_only[user.result.id]
 
+    def _broadcasts(self, value: Value, user: Node) -> bool:
+        """Whether a node makes the same of a value with one column for all."""
+        plain = user.is_map and not user.tables and not user.operator.mixes
+        last = value.shape[-1:]
+        others = (v for v in user.values if v.id in self.of_places)
+        keeps = any(other.shape[-1:] == last for other in others)
+        return plain and (keeps or self.may_shrink[user.result.id])
+
     def _places(self, node: Node) -> list[int] | None:
         """The places along the last axis that a gather reads; None where it is no choice."""
         (table,), shape = node.tables, node.result.shape
@@ -185,7 +199,10 @@ class _Choosing(PartialReader):
             if found is not None and item is not None and item != found:
                 here = self._made("equal", (counted, Scalar(literal(n), I32)), node)
                 found = self._made("where", (here, item, found), node)
-        return found if isinstance(found, Value) and None not in items.values() else None
+        if not isinstance(found, Value) or None in items.values():
+            return None
+        is_whole = found.shape == node.result.shape
+        return found if is_whole or self.may_shrink[node.result.id] else None
 
     def _slice(self, table: Value, place: int, node: Node) -> Operand | None:
         """An element of the last axis of a table; None where it cannot be made by itself."""

@@ -204,3 +204,36 @@ def test_what_is_assigned_in_steps_has_to_fit():
     x, y = np.zeros((2, 8))
     with pytest.raises(ValueError, match="do not fit|broadcast"):
         ow.fuse(too_many)(x, y)
+
+
+# Columns that are all alike, and what reads single ones of them.
+def alike(x, count=3):
+    return np.repeat(x, count, axis=1)
+
+
+ALIKE = {
+    "turned around": lambda x: np.flip(alike(x), 1).sum(1),
+    "shifted": lambda x: np.roll(alike(x, 4) * 2.0, 2, axis=1).std(1),
+    "rows shifted": lambda x: np.roll(alike(x), 1, axis=0).sum(1),
+    "rows by numbers": lambda x: (alike(x) * 2)[[1, 0]],
+    "rows backwards": lambda x: np.repeat(x[..., None], 3, axis=2)[::-1] * 2,
+    "turned": lambda x: alike(x).T + 1,
+    "multiplied": lambda x: np.pad(x, ((0, 0), (1, 1)), mode="edge").T @ np.ones(len(x)),
+    "every second row": lambda x: np.pad(x, ((0, 0), (0, 3)), mode="edge")[::2] * 3,
+    "repeated again": lambda x: alike(alike(x, 2), 2).sum(1),
+    "joined": lambda x: np.concatenate([alike(x), x * 2], 1).sum(1),
+    "taken": lambda x: np.take_along_axis(alike(x), np.array([[0, 2]] * 5), 1),
+    "of two results": lambda x: np.divmod(alike(x), 2)[1].sum(1),
+    "returned": lambda x: alike(x) + alike(x),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", ALIKE)
+def test_columns_that_are_alike_are_as_many(name):
+    x = np.arange(1.0, 6).reshape(5, 1)
+    fused, wanted = ow.fuse(ALIKE[name]), ALIKE[name](x)
+
+    for made in (fused(x), fused.unfused()(x)):
+        assert made.shape == wanted.shape
+        np.testing.assert_allclose(made, wanted)
