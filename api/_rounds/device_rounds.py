@@ -17,6 +17,7 @@ from typing import Any
 
 from opweave._rounds.carried import ReadyLike, StepLike
 from opweave._rounds.counting import Counting
+from opweave._rounds.kinds import kind_of, shows_views, stores_of
 from opweave._rounds.rounds import CountedRound, CountedRounds
 from opweave._rounds.splitting import Split
 from opweave.compiler.captures.structure import Changing
@@ -73,7 +74,7 @@ class DeviceRounds:
 
     Attributes:
         why: why some are run one by one, or "".
-        listed: how many ran from a list, ``single`` how many did not.
+        listed, single: how many ran from a list, and how many did not.
     """
 
     def __init__(self, split: Split, fuse: Fuse, options: Options):
@@ -85,6 +86,7 @@ class DeviceRounds:
         self._rounds: dict[tuple[str, ...], StepLike] = {}
         self._known: dict[int, Rest] = {}
         self.why, self.listed, self.single = "", 0, 0
+        self._settled = False  # names have the kinds behind the last round that they had before
 
     @property
     def known(self) -> list[Rest]:
@@ -99,8 +101,9 @@ class DeviceRounds:
         """
         done, rest, may = 0, None, True
         while done < len(items):
-            count = (len(items) - done) // rest.together if rest is not None and may else 0
-            if rest is not None and count and rest.run is not None and done >= rest.together:
+            is_known = may and self._settled and rest is not None and rest.run is not None
+            count = (len(items) - done) // rest.together if is_known and rest is not None else 0
+            if rest is not None and count and done >= rest.together:
                 may = self._listed(rest, names, items[done], count)
                 done += count * rest.together if may else 0
                 self.listed += count * rest.together if may else 0
@@ -116,6 +119,7 @@ class DeviceRounds:
     def _one(self, names: Names, items: Sequence[int], number: int) -> Rest:
         """Run one round, and say how others may be run."""
         given = {**{n: names[n] for n in self._given[:-1]}, self.split.target: items[number]}
+        kinds = self._kinds(names)
         fused = self._round(given)
         call = fused.signature.bind(tuple(given.values()), {})
         try:
@@ -136,12 +140,16 @@ class DeviceRounds:
             shared.again = False
             raise shared from why
         names |= zip(self.split.results, made, strict=True)
+        self._settled = self._kinds(names) == kinds
         if is_new or found is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
             found = self._known[id(ready)] = self._rest(ready, call, given, names, items)
             self.why = self.why or found.why
         return found
+
+    def _kinds(self, names: Names) -> list[Any]:
+        return [kind_of(names[n]) for n in self._given[:-1]]
 
     def _round(self, given: Mapping[str, Any]) -> StepLike:
         """One round, compiled for these numbers to differ."""
@@ -187,6 +195,8 @@ class DeviceRounds:
             return Rest(ready, why="an array has two names, and is written to")
         if any(place is not ... for _, place, *_ in stores_of(ready)):
             return Rest(ready, why="a round stores a part of an array alone, where it lies")
+        if shows_views(ready.prepared.graph):
+            return Rest(ready, why="a name is given a view of an array")
         was = {id(v): n for n, v in given.items() if is_array(v)}
         left = {n: names[n] for n in self.split.results}
         arrays = {n: v for n, v in left.items() if is_array(v)}
@@ -206,9 +216,9 @@ class DeviceRounds:
             {*was}
         ):
             return "two names have one array behind a round"
-        if written and any(overlap(a, b) for a, b in combinations(found.values(), 2)):
-            return "arrays share memory, and one is written to"
-        if asks and not self.split.steady and any(moves.values()):
+        if any(overlap(a, b) for a, b in combinations(found.values(), 2)):
+            return "arrays share memory"
+        if asks and any(moves.values()):
             return "a branch may decide which array a name has"
         return ""
 
@@ -261,7 +271,7 @@ class DeviceRounds:
         try:
             used: set[CountedRound] = set()
             made = rest.run(args, count, used)
-            if not (self.split.steady or all(found.is_apart for found in used)):
+            if rest.ready is None or (rest.ready.asks and not all(r.is_apart for r in used)):
                 raise ArgumentError("a branch may give two names one array")
         except LaunchError:
             raise
@@ -277,11 +287,6 @@ class DeviceRounds:
             else:
                 names[name] = value
         return True
-
-
-def stores_of(ready: ReadyLike) -> Sequence[Any]:
-    """What a prepared round copies to its arguments: (output, part) first."""
-    return [(output, key) for output, _, key, _ in ready.prepared.plan.stores]
 
 
 def _moved(moves: Mapping[str, str], name: str, times: int) -> str:

@@ -19,7 +19,6 @@ from opweave._rounds.passages import TREE, Loop, Passage, is_text, passage_of
 from opweave.compiler.captures.source import (
     SEES_NAMES,
     NoLoopError,
-    stored_in,
     tree_of,
 )
 from opweave.opcodes.cached import cached_property
@@ -31,8 +30,6 @@ NEVER = (
 )  # fmt: skip
 # What leaves a round before its end, or goes on behind an error in it.
 NEVER_IN_ROUNDS = (ast.Try, ast.TryStar, ast.With, ast.Raise, ast.Assert, ast.Return, ast.Match)
-# Functions of Python that give no array which they are given.
-PYTHONS = frozenset(("abs", "bool", "enumerate", "float", "int", "len", "range", "round"))
 # Functions that change nothing, such as stand before a loop.
 MAKING = frozenset((
     "arange", "astype", "copy", "empty", "empty_like", "float", "full", "full_like", "int", "len",
@@ -53,7 +50,6 @@ class Split:
         parameters: of the function.
         target: the name that counts the rounds.
         results: names that a round leaves to the next one, or to the lines behind.
-        steady: which name gets the array of which follows from no number.
     """
 
     before: Passage
@@ -63,7 +59,6 @@ class Split:
     parameters: tuple[str, ...]
     target: str
     results: tuple[str, ...]
-    steady: bool
 
     @cached_property
     def items(self) -> Passage:
@@ -133,8 +128,7 @@ def split(function: FunctionType) -> Split:
     )
     behind = passage_of(function, [*loop.orelse, *tree.body[at + 1 :]], own)
     results = inside.stored & (inside.read | behind.read) - {target}
-    steady = _is_steady(loop.body)
-    made = Split(before, inside, behind, loop, parameters, target, (*sorted(results),), steady)
+    made = Split(before, inside, behind, loop, parameters, target, (*sorted(results),))
     bound = before.sure.union(parameters)
     if not made.needed <= bound or not results <= inside.sure | bound or (
         target in inside.stored | before.stored
@@ -191,25 +185,6 @@ def _checked(loop: ast.For, name: str) -> str:
     if any(isinstance(n, NEVER_IN_ROUNDS) for n in inside) or _jumps(loop.body):
         raise NoLoopError(f"the loop of {name} may be left in the midst of a round")
     return loop.target.id
-
-
-def _is_steady(body: Sequence[ast.stmt]) -> bool:
-    """Whether names get arrays of other names alike in each round, whatever its numbers are.
-
-    No branch assigns to names, and no function is called that might have such a branch.
-    """
-    nodes = [n for node in body for n in ast.walk(node)]
-    for node in nodes:
-        if isinstance(node, ast.If | ast.While):
-            inside = (n for each in (*node.body, *node.orelse) for n in ast.walk(each))
-            if any(isinstance(n, ast.Assign) and stored_in(n) for n in inside):
-                return False
-        elif isinstance(node, ast.Assign) and any(
-            isinstance(n, ast.IfExp | ast.BoolOp) for n in ast.walk(node.value)
-        ):
-            return False
-    calls = (n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
-    return all(name in PYTHONS for name in calls)
 
 
 def _jumps(body: Sequence[ast.stmt]) -> bool:

@@ -248,6 +248,111 @@ def nested(u, source, n):
     return u
 
 
+def begun(u, n):
+    started = False
+    for _ in range(n):
+        if started:
+            u = u * 0.5
+        started = True
+    return u
+
+
+def of_the_one_before(u, n):
+    before = None
+    for _ in range(n):
+        if before is not None:
+            u = u + 0.1 * before
+        before = u * 0.5
+    return u, before
+
+
+def of_another_type(u, n):
+    s = 0
+    for _ in range(n):
+        if isinstance(s, float):
+            u = u * 0.5
+        s = s + 0.5
+    return u
+
+
+def of_another_dtype(u, w, n):
+    for _ in range(n):
+        if w.dtype == np.float32:
+            u = u * 0.5
+        w = w.astype(np.float32)
+    return u, w
+
+
+def of_another_shape(u, w, n):
+    for _ in range(n):
+        if w.shape[0] >= 8:
+            u = u * 0.5
+        w = w.repeat(2)[:8]
+    return u, w
+
+
+def first_alone(u, n):
+    first = True
+    for _ in range(n):
+        if first:
+            u += 1
+            first = False
+        else:
+            u = u * 0.5
+    return u
+
+
+def a_part_of_what_is_made(u, n):
+    for _ in range(n):
+        new = smoothed(u, 0.5)
+        inner = new[1:-1]
+        u = new
+    inner[:] = 0
+    return u, inner
+
+
+def a_part_of_an_argument(u, n):
+    s = 1.0
+    for _ in range(n):
+        s = s * 0.5
+        w = u[1:-1]
+    w += s
+    return u
+
+
+class Chosen:
+    @staticmethod
+    def of(u, v, t):
+        if t == 5:
+            return v
+        return u
+
+
+def chosen_by_another(u, v, n):
+    for t in range(n):
+        v = v * 0.5
+        u = Chosen.of(u, v, t)
+    u += 1
+    return u, v
+
+
+def chosen_with_a_type(u, v, n):
+    for t in range(n):
+        v = v * 0.5
+        if t == 5:
+            u: object = v
+    u += 1
+    return u, v
+
+
+def chosen_from_a_list(u, v, n):
+    for t in range(n):
+        v = v * 0.5
+        u = [a for a, k in ((u, 0), (v, 5)) if t >= k][-1]
+    u += 1
+    return u, v
+
+
 # name: (function, arguments but the last)
 PROGRAMS = {
     f.__name__: (f, args)
@@ -268,6 +373,9 @@ OTHERS = {
     for f, *args in [
         (with_history, U, V), (left_early, U), (of_growing_parts, U), (listed, U),
         (with_two_names, U, V), (of_a_view, U), (asked, U), (turned_by_a_branch, U, V),
-        (nested, U, SOURCE),
+        (nested, U, SOURCE), (begun, U), (of_the_one_before, U), (of_another_type, U),
+        (of_another_dtype, U, V), (of_another_shape, U, V[:4].copy()), (first_alone, U),
+        (a_part_of_what_is_made, U), (a_part_of_an_argument, U), (chosen_by_another, U, V),
+        (chosen_with_a_type, U, V), (chosen_from_a_list, U, V),
     ]
 }  # fmt: skip
