@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from opweave._torch.rows import DEFAULT, AtenCall, AtenRow
+from opweave.compiler.ir.values import is_short
 
 # More than any extent: where torch's slices end that go on to the end.
 NO_END = 1 << 62
@@ -176,7 +177,8 @@ def has_no_axis(asked: AtenCall) -> bool:
 def is_torchs_join(asked: AtenCall) -> bool:
     """Arrays that torch joins better.
 
-    In narrow rows a kernel would compute each element as one of every piece, and choose.
+    In narrow rows a kernel would compute each element as one of every piece, and choose; unless
+    these are so few together that a thread has all of a row in registers.
     """
     if mixes_types(asked):
         return True
@@ -184,7 +186,8 @@ def is_torchs_join(asked: AtenCall) -> bool:
     axis = asked.args[1] if len(asked.args) > 1 else 0
     is_last = axis in (-1, arrays[0].dim() - 1) and arrays[0].dim() > 1
     widths = [array.shape[-1] for array in arrays]
-    return is_last and all(type(n) is int and n < NARROW for n in widths)
+    is_narrow = is_last and all(type(n) is int and n < NARROW for n in widths)
+    return is_narrow and not is_short(sum(widths))
 
 
 def mixes_types(asked: AtenCall) -> bool:
