@@ -159,7 +159,7 @@ class DeviceLoops:
         """Whether calls of some kinds may run so, as far as is known."""
         if not config.loops or config.errors == "numpy":  # no round gives NumPy's warnings
             return False
-        return self.known.get(kinds, self) is not None and self._is_apart()
+        return self.known.get(kinds, self) is not None and self._can_be_split()
 
     def runs(self, kinds: Any) -> bool:
         """Whether it is known that they do."""
@@ -211,7 +211,7 @@ class DeviceLoops:
 
         return LoopOnGpu(given, fused, self._options)
 
-    def _is_apart(self) -> bool:
+    def _can_be_split(self) -> bool:
         """Whether the function can be taken apart."""
         code = getattr(self._given, "__code__", None)
         if code is not self._code:

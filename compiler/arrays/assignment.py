@@ -14,6 +14,7 @@ import numpy as np
 from opweave.compiler.arrays.casting import check_types
 from opweave.compiler.arrays.indexing import indexed
 from opweave.compiler.arrays.interface import TracedArrayLike
+from opweave.compiler.arrays.interleaving import is_lent
 from opweave.compiler.arrays.moving import Moved
 from opweave.compiler.arrays.part_writes import PartWrite, part_write, scatter
 from opweave.compiler.arrays.replacing import agree, replaced
@@ -58,8 +59,7 @@ def check_target(target: Any, name: str) -> None:
     if not is_traced_array(target):
         raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
     tracer = target.tracer
-    is_lent = id(_root(target)) in tracer.writable
-    if not is_lent and target.value.id in tracer.inputs | tracer.borrowed:
+    if not is_lent(_root(target)) and target.value.id in tracer.inputs | tracer.borrowed:
         raise UnsupportedError(
             f"{name}: writes into an argument ({tracer.where()}); return the new value, or pass "
             "the array as out= to the fused function"
@@ -146,13 +146,13 @@ def _put(whole: TracedArrayLike, how: Any, value: Any, name: str) -> None:
         assign(whole, how.written(whole, value), name)
         return
     tracer = whole.tracer
-    is_lent = id(whole) in tracer.writable
-    write = scatter(whole, how, value) if is_lent else None
+    lent = is_lent(whole)
+    write = scatter(whole, how, value) if lent else None
     if write is not None:
         _scattered(whole, write, name)
         return
     made = replaced(whole, how, value)
-    write = part_write(whole, how, value) if is_lent else None
+    write = part_write(whole, how, value) if lent else None
     assign(whole, made, name)
     if write is not None:
         tracer.parts.append(replace(write, after=whole.value.id))
@@ -175,8 +175,8 @@ def put_at(ufunc: np.ufunc, target: Any, key: Any, value: Any) -> None:
             or the target cannot hold the results.
     """
     name = f"np.{ufunc.__name__}.at"
-    is_lent = is_traced_array(target) and id(target) in target.tracer.writable
-    if not is_lent or ufunc.nin != 2 or getattr(np, ufunc.__name__, None) is not ufunc:
+    lent = is_traced_array(target) and is_lent(target)
+    if not lent or ufunc.nin != 2 or getattr(np, ufunc.__name__, None) is not ufunc:
         raise UnsupportedError(f"{name}: expected an argument of the function, and two operands")
     try:
         check_types(ufunc, (target, value), (target,), TypeError())
@@ -191,7 +191,7 @@ def put_at(ufunc: np.ufunc, target: Any, key: Any, value: Any) -> None:
 def _own(target: TracedArrayLike, value: TracedArrayLike) -> TracedArrayLike:
     """A value that is no view, for an argument: what it is by then is an output of the graph."""
     tracer, number = target.tracer, value.value.id
-    if id(target) not in tracer.writable:
+    if not is_lent(target):
         return value
     maker = tracer.builder.nodes.makers.get(number)
     if maker is not None and not maker.is_view and number not in tracer.families:

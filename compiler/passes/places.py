@@ -10,7 +10,7 @@ pass is a loop of vectors.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from opweave.compiler.ir.device import Device
@@ -26,6 +26,7 @@ from opweave.compiler.ir.values import (
     extent_of,
     operand_key,
 )
+from opweave.compiler.passes.simplify import drop_dead, unread
 from opweave.opcodes.operators.places import OPERATORS
 
 Makers = Mapping[int, Node]  # by the ids of their results
@@ -51,8 +52,9 @@ def with_places(graph: FunctionGraph, chosen: Collection[int]) -> FunctionGraph:
     if not chosen:
         return graph
     makers = _makers(graph)
-    found = {number: made for number in chosen if (made := _place(makers, makers[number]))}
-    return _without_unread(graph, makers, found)
+    found = {number: _place(makers, makers[number]) for number in chosen}
+    nodes = (found.get(node.result.id) or node for node in graph.nodes)
+    return drop_dead(graph.with_nodes(nodes), unread(graph))
 
 
 def _makers(graph: FunctionGraph) -> Makers:
@@ -119,29 +121,3 @@ def _maker(makers: Makers, operand: Operand, name: str) -> Node | None:
     """The node of that operator which makes an operand."""
     node = makers.get(operand.id) if isinstance(operand, Value) else None
     return node if node is not None and node.operator.name == name else None
-
-
-def _without_unread(
-    graph: FunctionGraph, makers: Makers, found: Mapping[int, Node]
-) -> FunctionGraph:
-    """The graph with the reductions found, and without what nobody reads any more."""
-    lost = set(_behind(makers, found))
-    used = {o.id for o in graph.outputs if isinstance(o, Value)}
-    kept: list[Node] = []
-    for node in reversed(graph.nodes):
-        made = found.get(node.result.id, node)
-        if node.result.id not in lost or node.result.id in used:
-            kept.append(made)
-            used |= {v.id for v in made.values}
-    return graph.with_nodes(kept[::-1])
-
-
-def _behind(makers: Makers, found: Mapping[int, Node]) -> Iterator[int]:
-    """What stands between elements and their places."""
-    sources = {value.id for made in found.values() for value in made.values}
-    waiting = [operand for number in found for operand in makers[number].operands]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Value) and value.id not in sources and value.id in makers:
-            yield value.id
-            waiting += makers[value.id].operands

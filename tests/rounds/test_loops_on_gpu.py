@@ -152,7 +152,7 @@ def test_an_array_in_a_container_is_the_same_one(rolled):
 def test_an_index_that_stood_before_is_the_last_one_behind(rolled):
     def indexed(u, n):
         t = 100
-        for t in range(n):  # noqa: B007
+        for t in range(n):  # noqa: B007 - read behind the loop
             u = u + 0.1 * np.roll(u, 1)
         return u + t
 
@@ -212,10 +212,10 @@ def test_settings_leave_loops_as_they_were(rolled):
 
 def test_a_name_is_the_functions_own_before_it_has_a_value(rolled):
     def early(u, n):
-        u = u + N_OF_TESTS  # noqa: F823
+        u = u + N_OF_TESTS  # noqa: F823 - what is tried: it has no value yet
         for _ in range(n):
             u = u * 0.5 + np.roll(u, 1)
-        N_OF_TESTS = 3  # noqa: F841
+        N_OF_TESTS = 3  # noqa: F841 - which makes it a name of the function's own
         return u
 
     for call in (early, ow.fuse(early)):
