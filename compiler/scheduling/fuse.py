@@ -203,8 +203,12 @@ class _Groups:
         )
 
     def decided(self) -> tuple[Decision, ...]:
-        """The decisions in the order of the graph."""
-        pairs = sorted(self.decisions, key=lambda pair: pair[::-1])
+        """The decisions in the order of the graph.
+
+        A refused pair that other pairs brought into one kernel in the end is fused.
+        """
+        found = (p for p, made in self.decisions.items() if made.fused or not self._together(*p))
+        pairs = sorted(found, key=lambda pair: pair[::-1])
         return tuple(self.decisions[pair] for pair in pairs)
 
     def _merge(self, kept: int, gone: int) -> None:

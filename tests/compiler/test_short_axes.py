@@ -165,6 +165,13 @@ def test_a_table_of_as_many_columns_is_read_once_by_wide_accesses():
     assert "load_pixels(b_v[c]" in source
 
 
+def test_what_is_one_kernel_in_the_end_is_not_said_to_be_refused():
+    program = ow.fuse(corners).lower(BOXES, target="sm_90a")
+
+    assert len(program.kernels) == 1
+    assert "not fused" not in str(ow.fuse(corners).explain(BOXES, target="sm_90a"))
+
+
 def test_columns_that_are_summed_over_are_read_one_by_one():
     (kernel,) = ow.fuse(lambda b: np.roll(b, 1, axis=1).sum(axis=1)).lower(BOXES).kernels
 
