@@ -169,10 +169,13 @@ class DeviceRounds:
         """Refuse a round that would be compiled anew for each number, or changes an object.
 
         Raises:
-            NotRolledError: it asks for a number that differs from round to round.
+            NotRolledError: it asks for a number that differs from round to round, or leaves a
+                copy of what is a part of an array to Python.
         """
         if isinstance(ready.structure, Changing):
             raise NotRolledError("what a round changes is in an object")
+        if ready.found.variant.trace.has_aliases:
+            raise NotRolledError("a name is given a view of an array, which a kernel would copy")
         leaves = call.layout.names
         named = {leaves[i]: n for i, n in zip(ready.scalars, ready.names, strict=True)}
         static = ready.found.variant.static

@@ -76,7 +76,7 @@ def part_of_round(array: TracedArrayLike, items: Sequence[Any]) -> TracedArrayLi
         places[-1] = coordinate(tracer, 1, 0, dtype) + places[-1]
         return tracer.hidden_view(gathered(array, places), ())
     found = gathered(array, places)
-    tracer.relate(array, found)  # NumPy has a view
+    tracer.copies(array, found)
     return found
 
 

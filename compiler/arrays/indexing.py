@@ -46,7 +46,7 @@ def indexed(array: TracedArrayLike, key: Any) -> TracedArrayLike:
         if found.ndim and all(_is_number(array, i) for i in items if _picks(i)):
             if not array.tracer.selects:
                 raise UnsupportedError("a view at a place that is computed")
-            array.tracer.relate(array, found)  # numbers pick a view, arrays a copy
+            array.tracer.copies(array, found)  # numbers pick a view, arrays a copy
         return found
     if (named := with_bands(array, items)) is not None:
         whole = [slice(None) if is_of_round(i) else i for i in named]

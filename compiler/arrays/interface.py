@@ -172,6 +172,9 @@ class TracerLike(Protocol):
     def relate(self, array: Any, view: Any) -> None:
         """Note that two arrays share memory."""
 
+    def copies(self, array: Any, made: Any) -> None:
+        """Note a part of an array that a kernel makes, and that is a view to NumPy."""
+
     def rewrite(self, array: Any, value: Value) -> None:
         """Let an array stand for another value."""
 

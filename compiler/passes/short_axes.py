@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.ir.expr import literal
-from opweave.compiler.ir.graph import FunctionGraph, Node, Output
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value, is_short
 from opweave.compiler.passes.index_values import places_of
 from opweave.compiler.passes.partial_reads import PartialReader
@@ -68,8 +68,7 @@ class _Choosing(PartialReader):
         for node in self.source.nodes if self.places else ():
             self._add_chosen(node)
         outputs = [self.replaced.now(o) for o in self.source.outputs]
-        same = all(_alike(*pair) for pair in zip(outputs, self.source.outputs, strict=True))
-        return self.rebuilt(outputs) if self.replaced and same else self.source
+        return self.rebuilt(outputs) if self.replaced else self.source
 
     def add(self, node: Node) -> None:
         super().add(node)
@@ -234,9 +233,3 @@ class _Choosing(PartialReader):
         made = self.made(name, operands, node.where)
         assert isinstance(made, Value)
         return made
-
-
-def _alike(output: Output, other: Output) -> bool:
-    if isinstance(output, Value) and isinstance(other, Value):
-        return output.shape == other.shape
-    return output is other

@@ -95,9 +95,13 @@ class SharedMemory:
 
     def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
         """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
+        self.copies(array, made)
+        return made
+
+    def copies(self, array: TracedArray, made: TracedArray) -> None:
+        """Note a part of an array that a kernel makes, and that is a view to NumPy."""
         self.relate(array, made)
         self.copied_views.append(weakref.ref(made))
-        return made
 
     def lies_in_rows(self, value: Value) -> bool:
         """Known to lie row by row without a gap, so that NumPy copies it for no order."""

@@ -253,6 +253,37 @@ def test_an_array_that_a_branch_gives_to_two_names_is_one_behind_the_loop(rolled
         np.testing.assert_allclose(np.asarray(found), shared(u, w.copy(), n), rtol=1e-12)
 
 
+def a_part_at(place):
+    def left(u, w, n):
+        for t in range(n):
+            u = w[place(w, t)]
+            w = 0.5 * (w + np.roll(w, 1)) if t < 2 else w
+        u[1:] = 7.0
+        return w
+
+    return left
+
+
+PLACES = {
+    "a counter": lambda w, t: t % 5,
+    "from a counter on": lambda w, t: slice(t, t + 4),
+    "a number": lambda w, t: slice(2, 6),
+    "computed": lambda w, t: np.argmax(w[:, 0]),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_written_behind_the_loop_to_a_part_of_an_array_is_in_that(rolled, place):
+    left = a_part_at(PLACES[place])
+    u, w = (a.reshape(8, -1) for a in PROGRAMS["in_turns"][1])
+    fused = ow.fuse(left)
+    for n in (5, 4, 2, 1):
+        own, numpy = on_gpu(w), w.copy()
+        found, wanted = fused(on_gpu(u), own, n), left(u, numpy, n)
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(own), numpy, rtol=1e-12)
+
+
 def test_what_stands_before_a_loop_that_cannot_be_rolled_is_done_once(rolled):
     def added(u, v):
         u += v
