@@ -392,6 +392,7 @@ OW_UNROLL
 }
 #endif
 #ifndef OW_CHUNKS
+template <int N> OW_INLINE index_t whole_from(index_t first, index_t end) { return first; }
 template <int N, class R, class S>
 OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside,
                            typename Same<R>::type outside = R()) {

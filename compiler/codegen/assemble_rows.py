@@ -23,13 +23,13 @@ from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Walk, walk_map
 from opweave.compiler.toggles.choose import choose
 from opweave.compiler.toggles.facts import Facts
-from opweave.compiler.toggles.rows import bins_fit
+from opweave.compiler.toggles.rows import HOST_CHUNK, bins_fit, power_below
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
 
 # Columns from which a map walks rows and columns apart instead of dividing the index.
-WIDE = {True: 32, False: 2048}
+WIDE = {True: 8, False: 2048}
 # Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
 WIDEST = 65535 * 256
 # Operations of a value, see ``Cost.slots``, from which on a row keeps it.
@@ -121,6 +121,10 @@ class MapAssembler(Assembler):
         """A user's index op-code, which knows of elements alone."""
         return next((code for code in self.placed if code.phase is Phase.INDEX), None)
 
+    def _row_elements(self, cols: int) -> int:
+        few = self.device.is_host and self.walk.rows and cols < HOST_CHUNK
+        return power_below(cols) if few else 0
+
     def _longest(self) -> int:
         """The step of a loop leads beyond the last element by as much again at most."""
         return super()._longest() * (2 if self._index else 1)
@@ -129,7 +133,15 @@ class MapAssembler(Assembler):
         return ()
 
     def _completed(self, kernel: Kernel) -> Kernel:
-        return replace(kernel, untouched=untouched(self) if kernel.has_rows else "")
+        if not kernel.has_rows:
+            return kernel
+        return replace(kernel, untouched=untouched(self), walks_back=self._walks_back(kernel))
+
+    def _walks_back(self, kernel: Kernel) -> bool:
+        """Whether elements may be computed twice: none of them is written over an operand."""
+        stores = [store for step in kernel.passes for store in step.stores]
+        plain = not (self._index or kernel.guard or kernel.carried or any(s.by for s in stores))
+        return self.device.is_host and plain and not self._in_place()
 
 
 class ReduceAssembler(Assembler):

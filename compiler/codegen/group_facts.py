@@ -55,9 +55,14 @@ class GroupFacts(GroupOperands):
             in_chunks=len(self._chunked),
             one_by_one=self._one_by_one(),
             is_flat=not self.walk.rows and len(self._chunked) == len(self.operands),
+            row_elements=self._row_elements(cols),
             joined=self._joined(),
             declared=self._declared(),
         )
+
+    def _row_elements(self, cols: int) -> int:
+        """What a chunk of a row has at most, so that rows have a whole one; 0 for any number."""
+        return 0
 
     def _is_of_row(self, node: Node) -> bool:
         """A map of values that are one for a row."""

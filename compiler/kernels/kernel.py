@@ -71,6 +71,7 @@ class Kernel:
         is_long: it has functions of many operations, worth the widest vectors of a host.
         inner_chunks: the first chunks of a thread that lie inside of each row of the shape class.
         untouched: the condition under which a row of a map is as it was, "" for never.
+        walks_back: the last chunk of a row begins so early that it is whole, and repeats some.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Kernel:
     is_long: bool = False
     inner_chunks: int = 0
     untouched: str = ""
+    walks_back: bool = False
 
     @property
     def declarations(self) -> tuple[str, ...]:
@@ -214,8 +216,7 @@ class Kernel:
             out.append(self.product.accumulate)
             if self.template == "product_rows":
                 out.append(self.product.result)
-        out += [load.line for load in self.row_loads]
-        out += self.row_lines
+        out += [*(load.line for load in self.row_loads), *self.row_lines]
         seen: set[str] = set()
         for step in self.passes:
             out += [load.line for load in step.loads if load.register not in seen]

@@ -62,20 +62,19 @@ def _vector(facts: Facts) -> int:
     chunks end within it.
     """
     if facts.device.is_host:
-        return max(
-            HOST_CHUNK, min(MOST_ELEMENTS, FLAT_BYTES // facts.itemsize if facts.is_flat else 0)
-        )
+        flat = FLAT_BYTES // facts.itemsize if facts.is_flat else 0
+        return facts.row_elements or max(HOST_CHUNK, min(MOST_ELEMENTS, flat))
     if not facts.can_vectorise or facts.one_by_one > facts.in_chunks:
         return 1
     widest = max(1, 16 // facts.itemsize)
-    return min(widest, _power_below(MOST_HELD // facts.held))
+    return min(widest, power_below(MOST_HELD // facts.held))
 
 
 def _chunks(facts: Facts) -> int:
     """Accesses in flight: many where memory binds, one where operations do."""
     if not facts.large or facts.device.is_host or facts.slots > SLOTS_PER_BYTE * facts.moved:
         return 1
-    return min(MOST_CHUNKS, _power_below(MOST_HELD // (facts.held * _vector(facts))))
+    return min(MOST_CHUNKS, power_below(MOST_HELD // (facts.held * _vector(facts))))
 
 
 def _pixels(facts: Facts) -> int:
@@ -97,7 +96,7 @@ def _chunks_of_part(facts: Facts) -> int:
     """Accesses in flight of a thread that shares a row."""
     if facts.device.is_host or facts.slots > SLOTS_PER_BYTE * facts.moved:
         return 1
-    return min(MOST_CHUNKS, _power_below(MOST_HELD // (facts.held * _plan(facts).lanes)))
+    return min(MOST_CHUNKS, power_below(MOST_HELD // (facts.held * _plan(facts).lanes)))
 
 
 def _chunks_of_row(facts: Facts) -> int:
@@ -105,7 +104,7 @@ def _chunks_of_row(facts: Facts) -> int:
     return 1 if facts.itemsize > 4 else min(_chunks_of_part(facts), facts.row_chunks)
 
 
-def _power_below(number: int) -> int:
+def power_below(number: int) -> int:
     """The largest power of two that is not larger, 1 at least."""
     return 1 << max(0, number.bit_length() - 1)
 
@@ -191,7 +190,7 @@ def _copies(facts: Facts) -> int:
     """One for each thread of a warp, if there is room: then no two of these meet."""
     device = facts.device
     room = min(PRIVATE_BYTES, device.block_bytes, device.shared_bytes // 2)  # for two, at least
-    return min(32, _power_below(room // (COUNT_BYTES * facts.bins)))
+    return min(32, power_below(room // (COUNT_BYTES * facts.bins)))
 
 
 COUNT = (

@@ -57,6 +57,16 @@ enum { OW_LEAST_MASKED = 4 };
 enum { OW_LEAST_MASKED = 99 };  // none
 #endif
 template <class S> inline constexpr bool OW_HAS_MASKS = !__is_class(S) && sizeof(S) >= OW_LEAST_MASKED;
+// Some elements, by vectors of so many bytes, of which the last one may begin within the one before.
+template <class S> OW_INLINE void copy_part(S* to, const S* from, long long count) {
+    enum { AT_ONCE = 32 / sizeof(S) ? 32 / sizeof(S) : 1 };
+    if (count < AT_ONCE) {
+        for (long long l = 0; l < count; ++l) OW_COPY(to + l, from + l, sizeof(S));
+        return;
+    }
+    for (long long l = 0; l + AT_ONCE <= count; l += AT_ONCE) OW_COPY(to + l, from + l, AT_ONCE * sizeof(S));
+    OW_COPY(to + count - AT_ONCE, from + count - AT_ONCE, AT_ONCE * sizeof(S));
+}
 // The first elements of a chunk, and behind them the last number once more, which is as ordinary.  It
 // is called, so that what whole chunks pass through is short.
 template <int N, class S> __attribute__((noinline)) void load_part(S (&kept)[N], const S* p, long long inside) {
@@ -66,14 +76,14 @@ template <int N, class S> __attribute__((noinline)) void load_part(S (&kept)[N],
         for (int l = 0; l < N; ++l) kept[l] = l < end ? p[l] : last;
     } else {
         for (int l = 0; l < N; ++l) kept[l] = last;
-        if (inside > 0) OW_COPY(kept, p, inside * sizeof(S));
+        copy_part(kept, p, inside);
     }
 }
 template <int N, class S> __attribute__((noinline)) void store_part(S* p, const S (&kept)[N], long long inside) {
     if constexpr (OW_HAS_MASKS<S>) {
         const int end = inside > 0 ? (int)inside : 0;
         for (int l = 0; l < N; ++l) if (l < end) p[l] = kept[l];
-    } else if (inside > 0) OW_COPY(p, kept, inside * sizeof(S));
+    } else copy_part(p, kept, inside);
 }
 template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside) {
@@ -84,6 +94,10 @@ OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside) {
 template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside, typename OwSame<R>::type outside) {
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l) : outside;
+}
+// Where the chunk from `first` on begins, if the last one repeats what it needs to be whole.
+template <int N> OW_INLINE index_t whole_from(index_t first, index_t end) {
+    return first + N <= end || end < N ? first : end - N;
 }
 // Of a step that is known a compiler makes vectors.
 template <int STEP, int N, class R, class S>
@@ -103,6 +117,7 @@ OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t insid
     if (stride == 2) load_steps<2>(r, p, stride, count);
     else if (stride == 3) load_steps<3>(r, p, stride, count);
     else if (stride == 4) load_steps<4>(r, p, stride, count);
+    else if (stride == -1) load_steps<-1>(r, p, stride, count);
     else load_steps<0>(r, p, stride, count);
 }
 template <int N, class R, class S>

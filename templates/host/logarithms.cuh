@@ -45,12 +45,13 @@ OW_INLINE Mantissa<double> mantissa_of_normal(double x) {
     const double f = host_double((shifted & 0x000fffffffffffffULL) + 0x3fe6a09e667f3bcdULL) - 1.0;
     return {biased - 4503599627372544.0, f};
 }
-// What log(1 + f) has behind f - f * f / 2: the largest term is exact.  `square` is f * f.
-OW_INLINE float behind_square(float f, float square) {
-    const float p = horner(f, 0.06971612f, -0.11479734f, 0.1168542f, -0.12425687f, 0.14249058f,
+// What log(1 + f) has behind f - f * f / 2, over f * f * f.
+OW_INLINE float log_tail(float f) {
+    return horner(f, 0.06971612f, -0.11479734f, 0.1168542f, -0.12425687f, 0.14249058f,
         -0.16667803f, 0.20000716f, -0.24999997f, 0.3333333f);
-    return f * square * p;
 }
+// What log(1 + f) has behind f - f * f / 2: the largest term is exact.  `square` is f * f.
+OW_INLINE float behind_square(float f, float square) { return f * square * log_tail(f); }
 // With s = f / (2 + f) it is s * (f * f / 2 + R), where R is what the series of 2 atanh(s) has
 // behind 2 s, over s.  After FreeBSD's e_log.c.
 OW_INLINE double behind_square(double f, double square) {
@@ -74,13 +75,18 @@ template <class T> OW_INLINE T joined_log(Mantissa<T> m, T low) {
 }
 template <class T> OW_INLINE T log_of(T x) { return log_or_end(joined_log(mantissa_of(x), (T)0), x); }
 // log(1 + f) times a number, given in two parts, plus another.
-template <class T> OW_INLINE T log_times(T f, Pair<T> by, Pair<T> plus) {
-    const T square = f * f, hi = fma((T)-0.5, square, f);
-    const T lo = fma((T)-0.5, square, f - hi) + behind_square(f, square);
-    const T product = hi * by.hi;
-    const T rest = fma(hi, by.hi, -product) + fma(lo, by.hi, hi * by.lo);
-    const Pair<T> sum = fast_two_sum(plus.hi, product);  // which is 0, or the larger
+OW_INLINE double log_times(double f, Pair<double> by, Pair<double> plus) {
+    const double square = f * f, hi = fma(-0.5, square, f);
+    const double lo = fma(-0.5, square, f - hi) + behind_square(f, square);
+    const double product = hi * by.hi;
+    const double rest = fma(hi, by.hi, -product) + fma(lo, by.hi, hi * by.lo);
+    const Pair<double> sum = fast_two_sum(plus.hi, product);  // which is 0, or the larger
     return sum.hi + (sum.lo + (rest + plus.lo));
+}
+// Half of the steps, and at most one unit of the last place for 0.84.
+OW_INLINE float log_times(float f, Pair<float> by, Pair<float> plus) {
+    const float behind = fma(f * f * by.hi, fma(f, log_tail(f), -0.5f), fma(f, by.lo, plus.lo));
+    return plus.hi + fma(f, by.hi, behind);
 }
 template <class T> OW_INLINE T log2_of(Mantissa<T> m) {
     return log_times(m.f, LogConstants<T>::PER_LN2, {m.e, (T)0});
