@@ -391,6 +391,11 @@ OW_UNROLL
     r.fill(elements);
 }
 #endif
+// One chunk before an element and another from there on; the first is both then.
+template <int N, class R> OW_INLINE void join_chunks(R (&r)[N], const R (&other)[N], index_t count) {
+OW_UNROLL
+    for (int l = 0; l < N; ++l) r[l] = l < count ? r[l] : other[l];
+}
 #ifndef OW_CHUNKS
 template <int N> OW_INLINE index_t whole_from(index_t first, index_t end) { return first; }
 template <int N, class R, class S>

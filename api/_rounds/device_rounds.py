@@ -169,21 +169,18 @@ class DeviceRounds:
         """Refuse a round that would be compiled anew for each number, or changes an object.
 
         Raises:
-            NotRolledError: it asks for a number that differs from round to round, or leaves a
-                copy of what is a part of an array to Python.
+            NotRolledError: it asks for such a number, or leaves a copy of a part of an array.
         """
         if isinstance(ready.structure, Changing):
             raise NotRolledError("what a round changes is in an object")
         if ready.found.variant.trace.has_aliases:
-            raise NotRolledError("a name is given a view of an array, which a kernel would copy")
+            raise NotRolledError("a round leaves a part of an array, which a kernel would copy")
         leaves = call.layout.names
         named = {leaves[i]: n for i, n in zip(ready.scalars, ready.names, strict=True)}
         static = ready.found.variant.static
         differ = (self.split.target, *self._options.counted, *self.split.results)
-        asked = [n for n in differ if named.get(n) in static]
-        if asked:
-            raise NotRolledError(f"a round asks for the value of {asked[0]}, which is another one "
-                                 "in each round")  # fmt: skip
+        if asked := [n for n in differ if named.get(n) in static]:
+            raise NotRolledError(f"a round asks for the value of {asked[0]}, new in each round")
 
     def _rest(
         self, ready: ReadyLike, call: Any, given: Mapping[str, Any], names: Names,

@@ -138,7 +138,10 @@ class Assembler(KernelSignature):
         after = tuple(self._row_lines(level + 1))
         stores = tuple(map(self._store, stored))
         places = tuple(self.places_of.values())
-        return Pass(loads, lines, reductions, stores, after, chooses=chooses, places=places)
+        return Pass(
+            loads, lines, reductions, stores, after, chooses=chooses, places=places,
+            joined=tuple(needs.joined),
+        )  # fmt: skip
 
     def _needs(
         self, stored: Sequence[tuple[Value, int]], reduced: Sequence[tuple[Node, int]]
@@ -150,11 +153,13 @@ class Assembler(KernelSignature):
             elsewhere = node.is_reduction or node.is_scan or node.result.id in self.row_level
             if number is None or elsewhere:
                 continue
-            window = self._window(node)
-            if window is None:
-                found.compute(node, number)
-            else:
+            if (window := self._window(node)) is not None:
                 found.windows.insert(0, window)
+            elif (joined := self._joined_windows(node)) is not None:
+                found.joined.insert(0, joined)
+                found.read(node.values[1:], number)
+            else:
+                found.compute(node, number)
         return found
 
     def _lines(self, needs: Needs, number: int) -> tuple[Line, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
-from opweave.compiler.kernels.kernel_parts import OperandLoad
+from opweave.compiler.kernels.kernel_parts import Joined, OperandLoad
 
 
 @dataclass
@@ -21,6 +21,7 @@ class Needs:
         reduced: ids of values that a reduction or scan follows from.
         nodes: of each pass, in order.
         windows: gathers that are read in chunks.
+        joined: choices by the column between them.
     """
 
     first: dict[int, int] = field(default_factory=dict)
@@ -28,6 +29,7 @@ class Needs:
     reduced: set[int] = field(default_factory=set)
     nodes: dict[int, list[Node]] = field(default_factory=dict)
     windows: list[OperandLoad] = field(default_factory=list)
+    joined: list[Joined] = field(default_factory=list)
 
     @classmethod
     def of(cls, stored: Iterable[tuple[Value, int]], reduced: Iterable[tuple[Node, int]]) -> Needs:

@@ -17,7 +17,7 @@ from opweave.compiler.codegen.short_numbers import Range, ranges
 from opweave.compiler.codegen.vectorised import keeps_before
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Symbol, Value
-from opweave.compiler.kernels.kernel_parts import Line, OperandLoad
+from opweave.compiler.kernels.kernel_parts import Joined, Line, OperandLoad
 from opweave.compiler.kernels.layout import Access, Places
 from opweave.compiler.kernels.param import Param
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
@@ -174,6 +174,48 @@ class TableReads(Registers):
             return None
         register = self.windows.setdefault(node.result.id, f"window{len(self.windows)}")
         return OperandLoad(f"({found[0]})", register, node.result.dtype, found[1])
+
+    def _joined_windows(self, node: Node) -> Joined | None:
+        """The join of a choice by the column, of runs that nothing else reads; else None.
+
+        where(j < n, x[j], y[j - n])  ->  join_chunks(window0[c], window1[c], n - j0);
+        """
+        edited = self.placed or self.graph.repeated or node.result.id in self.form.kept
+        if node.operator.name != "where" or self.form.kind != "map" or edited:
+            return None
+        condition, *sides = node.operands
+        count = self._before(condition) if self.device.is_host else None
+        chunks = [] if count is None else [self._chunk_of(side) for side in sides]
+        if count is None or chunks[0] is None or chunks[1] is None:
+            return None
+        self.windows[node.result.id] = chunks[0]
+        return Joined(chunks[0], chunks[1], count)
+
+    def _chunk_of(self, value: Operand) -> str | None:
+        """The registers of a window, or of joined ones, that one node reads; else None."""
+        node = self.makers.get(value.id) if isinstance(value, Value) else None
+        if node is None or len(self.graph.users[node.result.id]) > 1:
+            return None
+        if node.result in self.group.outputs:
+            return None
+        found = self._window(node) if node.tables else self._joined_windows(node)
+        is_run = isinstance(found, Joined) or (found and found.access.kind == "window")
+        return found.register if found is not None and is_run else None
+
+    def _before(self, condition: Operand) -> str | None:
+        """Text of how many elements of a chunk come before one from which a condition is false."""
+        if self.along_row(condition):
+            return f"{self.text(condition, False)} ? VECTOR : 0"
+        node = self.makers.get(condition.id) if isinstance(condition, Value) else None
+        if node is None or node.operator.name != "less":
+            return None
+        place, end = node.operands
+        start = self._run(place) if isinstance(end, Scalar) else None
+        if start is None:
+            return None
+        number, shift = self.text(end, False), start.removeprefix(" - ")
+        is_plain = number == "0" and start == f" - {shift}" and " " not in shift
+        return f"{shift} - j0" if is_plain else f"{number} - (j0{start})"
 
     def _pointer(self, value: Operand) -> tuple[str, Access] | None:
         """Text of where a row of a value begins in memory, and how it lies; None: it computes."""

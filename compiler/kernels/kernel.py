@@ -219,7 +219,7 @@ class Kernel:
         out += [*(load.line for load in self.row_loads), *self.row_lines]
         seen: set[str] = set()
         for step in self.passes:
-            out += [load.line for load in step.loads if load.register not in seen]
+            out += [x.line for x in step.loaded if x.register not in seen]
             seen |= {load.register for load in step.loads}
             if step is self.passes[0]:
                 out += [carry.line for carry in self.carried]

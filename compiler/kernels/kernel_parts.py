@@ -111,6 +111,24 @@ Load = OperandLoad  # its name in pickles of earlier versions
 
 
 @dataclass(frozen=True)
+class Joined:
+    """Two loaded chunks as one: the first so many elements of one, and then those of the other.
+
+    ``register`` has them from then on; ``count`` is a text.
+    """
+
+    register: str
+    other: str
+    count: str
+
+    @property
+    def line(self) -> Line:
+        """As it stands in a list."""
+        text = f"{self.register} <- {self.other} behind {self.count}"
+        return Line(Phase.LOAD, f"join {self.register}", text)
+
+
+@dataclass(frozen=True)
 class OperandStore(Addressed):
     """An array operand that is written: ``value`` is the register's text."""
 
@@ -163,7 +181,7 @@ class Pass:
 
     ``chooses``: its reductions take each element, and choose whether it counts, without a branch;
     ``places``: where in tables the elements of a chunk lie; ``quotients``: divisions of a chunk at
-    once, before the ``lines`` of each element.
+    once, before the ``lines`` of each element; ``joined``: what loaded chunks become one.
     """
 
     loads: tuple[OperandLoad, ...]
@@ -176,6 +194,12 @@ class Pass:
     chooses: bool = False
     places: tuple[Places, ...] = ()
     quotients: tuple[Quotients, ...] = ()
+    joined: tuple[Joined, ...] = ()
+
+    @property
+    def loaded(self) -> tuple[OperandLoad | Joined, ...]:
+        """What registers are filled by, in order."""
+        return (*self.loads, *self.joined)
 
     @property
     def uses_column(self) -> bool:

@@ -134,6 +134,14 @@ template <int N, class S> OW_INLINE void load_chunk(Chunk<S, N>& r, const S* p, 
     if (inside < N) load_part(r.kept, p, inside);
     r.at = inside < N ? r.kept : p;
 }
+template <int N, class S>
+__attribute__((noinline)) void join_part(S (&kept)[N], const S* from, const S* other, int count) {
+    for (int l = 0; l < N; ++l) kept[l] = l < count ? from[l] : other[l];
+}
+template <int N, class S> OW_INLINE void join_chunks(Chunk<S, N>& r, const Chunk<S, N>& other, index_t count) {
+    if (count > 0 && count < N) join_part(r.kept, r.at, other.at, (int)count);
+    r.at = count >= N ? r.at : count > 0 ? r.kept : other.at;
+}
 template <int N, class S> inline constexpr S NOTHING[N] = {};
 // The elements of a chunk from one place to another, and 0 around them.
 template <int N, class S>

@@ -30,7 +30,7 @@ laplacian_map_f32(
 {
     // index: each thread takes chunks of consecutive elements, a block apart
     const index_t row = blockIdx.x;
-    const index_t first = ((index_t)blockIdx.y * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
+    const index_t first = whole_from<VECTOR>((index_t)blockIdx.y * VECTOR, cols);
     const int v0 = row;  // coordinate: i32[n0, 1], line 2
     const int v1 = wrap_sub(v0, s0);  // subtract: i32[n0, 1], line 2
     const bool v2 = v1 < 0;  // less: b1[n0, 1], line 2
@@ -43,44 +43,37 @@ laplacian_map_f32(
 
     // load: all chunks before the first use; the guard is cols - j0
     Chunk<float, VECTOR> x_v[CHUNKS];
-    Chunk<float, VECTOR> window5[CHUNKS];
-    Chunk<float, VECTOR> window4[CHUNKS];
+    Chunk<float, VECTOR> window7[CHUNKS];
+    Chunk<float, VECTOR> window6[CHUNKS];
     Chunk<float, VECTOR> window3[CHUNKS];
-    Chunk<float, VECTOR> window2[CHUNKS];
-    Chunk<float, VECTOR> window1[CHUNKS];
+    Chunk<float, VECTOR> window4[CHUNKS];
     Chunk<float, VECTOR> window0[CHUNKS];
+    Chunk<float, VECTOR> window1[CHUNKS];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + c * (BLOCK * VECTOR);
         load_chunk(x_v[c], x + row * cols + j0, cols - j0);
-        load_window(window5[c], x + (index_t)v4 * x_s0, 1, is_inside(v4, n0) ? n1 : 0, j0);
-        load_window(window4[c], x + (index_t)v8 * x_s0, 1, is_inside(v8, n0) ? n1 : 0, j0);
+        load_window(window7[c], x + (index_t)v4 * x_s0, 1, is_inside(v4, n0) ? n1 : 0, j0);
+        load_window(window6[c], x + (index_t)v8 * x_s0, 1, is_inside(v8, n0) ? n1 : 0, j0);
         load_window(window3[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s5 + s4);
-        load_window(window2[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s5);
-        load_window(window1[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s3 + s4);
-        load_window(window0[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s3);
+        load_window(window4[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s5);
+        load_window(window0[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s3 + s4);
+        load_window(window1[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s3);
+        join_chunks(window3[c], window4[c], s5 - j0);
+        join_chunks(window0[c], window1[c], s3 - j0);
     }
 
     float out_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
-            const index_t j = j0 + l;
-            const int v9 = j;  // coordinate: i32[n1], line 2
-            const float v10 = window5[c][l] + window4[c][l];  // add: f32[n0, n1], line 2
-            const int v11 = wrap_sub(v9, s5);  // subtract: i32[n1], line 2
-            const bool v12 = v11 < 0;  // less: b1[n1], line 2
-            const float v13 = v12 ? window3[c][l] : window2[c][l];  // where: f32[n0, n1], line 2
-            const float v14 = v10 + v13;  // add: f32[n0, n1], line 2
-            const int v15 = wrap_sub(v9, s3);  // subtract: i32[n1], line 2
-            const bool v16 = v15 < 0;  // less: b1[n1], line 2
-            const float v17 = v16 ? window1[c][l] : window0[c][l];  // where: f32[n0, n1], line 2
-            const float v18 = v14 + v17;  // add: f32[n0, n1], line 2
-            const float v19 = 4.0f * x_v[c][l];  // multiply: f32[n0, n1], line 3
-            const float v20 = v18 - v19;  // subtract: f32[n0, n1], line 3
-            out_v[c][l] = v20;
+            const float v9 = window7[c][l] + window6[c][l];  // add: f32[n0, n1], line 2
+            const float v10 = v9 + window3[c][l];  // add: f32[n0, n1], line 2
+            const float v11 = v10 + window0[c][l];  // add: f32[n0, n1], line 2
+            const float v12 = 4.0f * x_v[c][l];  // multiply: f32[n0, n1], line 3
+            const float v13 = v11 - v12;  // subtract: f32[n0, n1], line 3
+            out_v[c][l] = v13;
         }
     }
 

@@ -165,9 +165,9 @@ def test_what_is_computed_of_elements_read_one_by_one(name, dtype):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("name", ["rows", "columns", "in_steps"])
+@pytest.mark.parametrize("name", ["rows", "in_steps"])
 def test_a_special_function_has_a_loop_without_reads(name):
-    x = RNG.standard_normal((30, 5)).astype("f4")
+    x = RNG.standard_normal((30, 3)).astype("f4")
     (source,) = ow.fuse(FUNCTIONS[name]).explain(x, x).sources
     reads, computes = source.split("// read one by one, computed together")[-1].split(
         "#pragma unroll", 1

@@ -51,6 +51,7 @@ CELLS = {
     ("maximum of f", "columns", "host"): (lambda x: np.maximum(x, 3).sum(axis=0), (FLOAT,)),
     ("maximum of i", "columns", "host"): (lambda x: np.maximum(x, 3).sum(axis=0), (INT,)),
     ("not_equal of i", "product", "host"): (lambda x: x @ x != 3, (SMALL,)),
+    ("add of b", "reduce", "host"): (lambda x: (x + x).sum(), (LONG > 0,)),
     ("add of i", "reduce", "sm_80"): (lambda x: (x + x).sum(), (LONG,)),
     ("greater of i", "row", "sm_80"): (in_rows(lambda x: x > 3), (INT,)),
     ("invert of b", "row", "sm_80"): (in_rows(np.invert), (BOOL,)),

@@ -7,6 +7,9 @@ TABLE: dict[str, dict[str, Slow]] = {
     "test_headers.py": {
         "test_choices_and_places_are_computed_by_vectors": diagonal("function", "dtype"),
     },
+    "test_row_ends.py": {
+        "test_rows_of_every_length_are_numpys": diagonal("name", "columns", "dtype"),
+    },
     "test_row_passes.py": {
         "test_any_number_of_a_row_has_the_bits_of_single_operators": some("softmax-f4",
             "by_least-f8", "whole-f4"),

@@ -1,0 +1,134 @@
+"""Rows that are no whole number of chunks: their ends, and runs of two places in one chunk."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+
+pytestmark = pytest.mark.host
+RNG = np.random.default_rng(5)
+LENGTHS = (1, 2, 7, 8, 9, 15, 16, 20, 31, 33, 63, 64, 65, 96, 100, 127, 129, 200)
+
+
+def given(columns, dtype="f4", rows=6):
+    return (RNG.random((rows, columns)) * 9).astype(dtype)
+
+
+def joined(x):
+    return np.concatenate([x[:, -1:], x, x[:, :1]], axis=1)
+
+
+def chosen_by_column(x):
+    return np.where(np.arange(x.shape[1]) < 5, np.roll(x, 2, 1), np.roll(x, -2, 1))
+
+
+def chosen_by_row(x):
+    return np.where((np.arange(len(x)) < 3)[:, None], np.roll(x, 2, 1), np.roll(x, -2, 1))
+
+
+def read_twice(x):
+    moved = np.roll(x, 1, 1)
+    return moved, moved + x
+
+
+FUNCTIONS = {
+    "a row for all": lambda x: x + x[0],
+    "a column for all": lambda x: x * x[:, :1] + x[0],
+    "backwards": lambda x: x[:, ::-1] + x[:, :1],
+    "rows above one another": lambda x: np.concatenate([x, x[:2]]),
+    "beside one another": lambda x: np.concatenate([x, x, x[:, ::-1]], axis=1),
+    "with what was computed": lambda x: np.concatenate([x, x + x[0]], axis=1),
+    "joined": joined,
+    "in joined": lambda x: joined(joined(x)),
+    "around": lambda x: np.roll(x, 3, 1),
+    "around, the other way": lambda x: np.roll(x, -2, 1) * x,
+    "around both axes": lambda x: np.roll(x, (1, 2), (0, 1)),
+    "twice around": lambda x: np.roll(np.roll(x, 1, 1), 2, 1),
+    "a stencil": lambda x: sum(np.roll(x, k, axis) for k in (1, -1) for axis in (0, 1)),
+    "compared": lambda x: np.roll(x, 1, 1) == x,
+    "by column": chosen_by_column,
+    "by row": chosen_by_row,
+    "read twice": read_twice,
+}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "u1", "f2", "i4", "?", "c8"])
+@pytest.mark.parametrize("columns", LENGTHS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_rows_of_every_length_are_numpys(name, columns, dtype):
+    function, x = FUNCTIONS[name], given(columns, dtype)
+    for a, b in zip(np.atleast_2d(function(x)), np.atleast_2d(ow.fuse(function)(x)), strict=True):
+        np.testing.assert_array_equal(b, a)
+
+
+def scaled(x):
+    x *= x[0].copy()
+    return x
+
+
+def shifted(x):
+    x[:, 1:] = x[:, :-1] * 2
+    return x
+
+
+def moved_around(x):
+    x[...] = np.roll(x, 1, 1)
+    return x
+
+
+def turned_over(x):
+    x[:, :] = x[:, ::-1] + x
+    return x
+
+
+def added_to(x, row=3):
+    x += row
+    return x
+
+
+@pytest.mark.parametrize("function", [scaled, added_to, shifted, moved_around, turned_over])
+def test_no_element_in_place_is_computed_twice(function):
+    fused = ow.fuse(function)
+    for columns in (20, 100):
+        x = given(columns)
+        y = x.copy()
+        np.testing.assert_array_equal(fused(y), function(x), f"{columns} columns")
+        np.testing.assert_array_equal(y, x, f"{columns} columns")
+
+
+def kernel_of(function, *args):
+    (kernel,) = ow.fuse(function).lower(*args).kernels
+    return kernel
+
+
+def test_the_last_chunk_of_a_row_is_whole_where_no_operand_is_written_over():
+    x, row = given(100), given(100)[0]
+    added = kernel_of(lambda x, row: x + row, x, row)
+    assert "whole_from<VECTOR>" in added.source
+    assert "whole_from" not in kernel_of(added_to, x, row).source
+    on_gpu = ow.fuse(lambda x, row: x + row).lower(x, row, target="sm_90a").kernels[0]
+    assert "whole_from" not in on_gpu.source
+
+
+@pytest.mark.parametrize(
+    ("columns", "chunk"), [(8, 8), (15, 8), (20, 16), (33, 32), (63, 32), (64, 64), (1000, 64)]
+)
+def test_a_short_row_has_a_whole_chunk(columns, chunk):
+    x = given(columns)
+    assert kernel_of(lambda x, row: x + row, x, x[0]).toggles["VECTOR"] == chunk
+
+
+def test_a_choice_between_runs_is_made_for_a_chunk_at_once():
+    kernel = kernel_of(FUNCTIONS["around"], given(100))
+    assert kernel.source.count("join_chunks(") == 1
+    assert "less" not in kernel.source.split("extern")[1]
+    assert "join window" in str(kernel.opcodes)
+
+
+def test_what_two_read_is_not_joined():
+    kernel = kernel_of(lambda x: (x[:, ::-1][:, ::-1], np.roll(x, 1, 1)), given(100))
+    assert kernel.source.count("join_chunks(") == 1
+    x = given(100)
+    for f in (read_twice, chosen_by_column):
+        for a, b in zip(np.atleast_3d(ow.fuse(f)(x)), np.atleast_3d(f(x)), strict=True):
+            np.testing.assert_array_equal(a, b)
