@@ -399,6 +399,8 @@ OW_UNROLL
 #ifndef OW_CHUNKS
 template <int N> OW_INLINE index_t whole_from(index_t first, index_t end) { return first; }
 template <int N, class R, class S>
+OW_INLINE void store_rest(S* p, const R (&r)[N], index_t begin, index_t inside) { store_chunk(p, r, inside); }
+template <int N, class R, class S>
 OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside,
                            typename Same<R>::type outside = R()) {
 OW_UNROLL

@@ -137,11 +137,18 @@ class MapAssembler(Assembler):
             return kernel
         return replace(kernel, untouched=untouched(self), walks_back=self._walks_back(kernel))
 
-    def _walks_back(self, kernel: Kernel) -> bool:
-        """Whether elements may be computed twice: none of them is written over an operand."""
+    def _walks_back(self, kernel: Kernel) -> str:
+        """What is stored of a chunk that begins before the last one ends: "all" of it, or the
+        "rest", where a result may lie where an operand does; "" where no element is read twice.
+        """
         stores = [store for step in kernel.passes for store in step.stores]
-        plain = not (self._index or kernel.guard or kernel.carried or any(s.by for s in stores))
-        return self.device.is_host and plain and not self._in_place()
+        edited = self._index or kernel.guard or kernel.carried or any(s.by for s in stores)
+        if edited or not self.device.is_host:
+            return ""
+        if not self._in_place():
+            return "all"
+        found = any(step.notes_faults for step in kernel.passes)  # of what is written already
+        return "" if found or any(s.walked != "chunk" for s in stores) else "rest"
 
 
 class ReduceAssembler(Assembler):

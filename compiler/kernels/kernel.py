@@ -71,7 +71,7 @@ class Kernel:
         is_long: it has functions of many operations, worth the widest vectors of a host.
         inner_chunks: the first chunks of a thread that lie inside of each row of the shape class.
         untouched: the condition under which a row of a map is as it was, "" for never.
-        walks_back: the last chunk of a row begins so early that it is whole, and repeats some.
+        walks_back: what is stored of a row's last chunk, which begins early to be whole, or "".
     """
 
     name: str
@@ -108,7 +108,7 @@ class Kernel:
     is_long: bool = False
     inner_chunks: int = 0
     untouched: str = ""
-    walks_back: bool = False
+    walks_back: str = ""
 
     @property
     def declarations(self) -> tuple[str, ...]:

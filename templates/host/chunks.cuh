@@ -79,11 +79,11 @@ template <int N, class S> __attribute__((noinline)) void load_part(S (&kept)[N],
         copy_part(kept, p, inside);
     }
 }
-template <int N, class S> __attribute__((noinline)) void store_part(S* p, const S (&kept)[N], long long inside) {
+template <int N, class S> __attribute__((noinline)) void store_part(S* p, const S (&kept)[N], long long begin, long long end) {
     if constexpr (OW_HAS_MASKS<S>) {
-        const int end = inside > 0 ? (int)inside : 0;
-        for (int l = 0; l < N; ++l) if (l < end) p[l] = kept[l];
-    } else copy_part(p, kept, inside);
+        const int from = (int)begin, to = end > 0 ? (int)end : 0;
+        for (int l = 0; l < N; ++l) if (l >= from && l < to) p[l] = kept[l];
+    } else copy_part(p + begin, kept + begin, end - begin);
 }
 template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside) {
@@ -176,7 +176,15 @@ template <int N, class R, class S>
 OW_INLINE void store_chunk(S* p, const R (&r)[N], long long inside) {
     S kept[N];
     spill(inside < N ? kept : p, r);
-    if (inside < N) store_part(p, kept, inside);
+    if (inside < N) store_part(p, kept, 0, inside);
+}
+// What begins within a chunk, and ends with it; of one that begins where it begins all inside.
+template <int N, class R, class S>
+OW_INLINE void store_rest(S* p, const R (&r)[N], index_t begin, index_t inside) {
+    S kept[N];
+    const bool whole = begin == 0 && inside >= N;
+    spill(whole ? p : kept, r);
+    if (!whole) store_part(p, kept, begin, inside < N ? inside : N);
 }
 // Where N elements lie in a table, and whether they lie there one behind the other.
 template <int N, class I> struct Places { I at[N]; bool run; };

@@ -101,11 +101,27 @@ def kernel_of(function, *args):
     return kernel
 
 
-def test_the_last_chunk_of_a_row_is_whole_where_no_operand_is_written_over():
+def divided(x, row=np.arange(200) % 3 - 1):
+    x //= row[: x.shape[1]]
+    return x
+
+
+def test_faults_are_those_of_elements_as_they_were():
+    for columns in (20, 100):
+        x = given(columns, "i4")
+        y = x.copy()
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(ow.fuse(divided)(y), divided(x))
+
+
+def test_the_last_chunk_of_a_row_is_whole():
     x, row = given(100), given(100)[0]
     added = kernel_of(lambda x, row: x + row, x, row)
     assert "whole_from<VECTOR>" in added.source
-    assert "whole_from" not in kernel_of(added_to, x, row).source
+    assert "store_rest" not in added.source
+    in_place = kernel_of(added_to, x, row)
+    assert "whole_from<VECTOR>" in in_place.source
+    assert "store_rest" in in_place.source
     on_gpu = ow.fuse(lambda x, row: x + row).lower(x, row, target="sm_90a").kernels[0]
     assert "whole_from" not in on_gpu.source
 
