@@ -147,8 +147,7 @@ class MapAssembler(Assembler):
             return ""
         if not self._in_place():
             return "all"
-        found = any(step.notes_faults for step in kernel.passes)  # of what is written already
-        return "" if found or any(s.walked != "chunk" for s in stores) else "rest"
+        return "" if any(s.walked != "chunk" for s in stores) else "rest"
 
 
 class ReduceAssembler(Assembler):

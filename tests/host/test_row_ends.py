@@ -49,6 +49,7 @@ FUNCTIONS = {
     "by column": chosen_by_column,
     "by row": chosen_by_row,
     "read twice": read_twice,
+    "read by others": lambda x: np.hstack([x, x]) * np.hstack([x, x + x]),
 }
 
 
@@ -101,17 +102,17 @@ def kernel_of(function, *args):
     return kernel
 
 
-def divided(x, row=np.arange(200) % 3 - 1):
-    x //= row[: x.shape[1]]
-    return x
+def replaced(places, table):
+    places[...] = table[places]
+    return places
 
 
 def test_faults_are_those_of_elements_as_they_were():
+    table = np.arange(9) + 1000
     for columns in (20, 100):
-        x = given(columns, "i4")
-        y = x.copy()
-        with np.errstate(all="ignore"):
-            np.testing.assert_array_equal(ow.fuse(divided)(y), divided(x))
+        places = given(columns, "i8") % 9
+        wanted = table[places]
+        np.testing.assert_array_equal(ow.fuse(replaced)(places, table), wanted)
 
 
 def test_the_last_chunk_of_a_row_is_whole():
@@ -132,6 +133,12 @@ def test_the_last_chunk_of_a_row_is_whole():
 def test_a_short_row_has_a_whole_chunk(columns, chunk):
     x = given(columns)
     assert kernel_of(lambda x, row: x + row, x, x[0]).toggles["VECTOR"] == chunk
+
+
+def test_a_chunk_may_be_longer_than_a_row():
+    x = given(20)
+    fused = ow.fuse(lambda x, row: x + row).with_toggles(VECTOR=64)
+    np.testing.assert_array_equal(fused(x, x[0]), x + x[0])
 
 
 def test_a_choice_between_runs_is_made_for_a_chunk_at_once():
