@@ -75,7 +75,7 @@ VARIANTS = {
     "fast math": (scaled, {"fast": True}, {}),
     "a toggle": (scaled, {}, {"USE_64BIT_INDEX": 1}),
     "a number of a template": (scaled, {}, {"VECTOR": 16}),
-    "another number": (scaled, {}, {"VECTOR": 8}),
+    "another number": (scaled, {}, {"VECTOR": 4}),
     "a user's toggle": (None, {}, {"BOOST_IT": 0}),
     "the same with another value": (None, {}, {"BOOST_IT": 1}),
 }
