@@ -14,7 +14,7 @@ EXPERIMENTS = (
     "traffic", "products", "transformer", "pixels", "fusion", "overhead", "intensity", "memory",
     "transpose", "shapes", "tiles", "convolution", "histogram", "copies", "guards", "compile",
     "network", "lists", "gallery", "programs", "npbench", "functions", "ranges", "moves", "rows",
-    "graphs", "loop", "calls", "allocator", "scale", "torch",
+    "columns", "graphs", "loop", "calls", "allocator", "scale", "torch",
 )  # fmt: skip
 MODEL = "model"  # it measures nothing, and runs alone
 # What they measure lies around kernels: the way to a source, to a binary, to a launch.
