@@ -88,6 +88,14 @@ CELLS = {
     ("multiply", "tile", "sm_100"): (lambda x, y: x.T * y, (SQUARE, SQUARE)),
     ("multiply", "tile", "sm_120"): (lambda x, y: x.T * y, (SQUARE, SQUARE)),
     ("where", "map", "sm_80"): (lambda x, k: np.where(k > 0, x, x * 2), (FLOAT, 1.0)),
+    ("absolute of i", "map", "sm_75"): (np.abs, (INT,)),
+    ("equal of b", "pixel", "host"): (lambda x: np.stack([x == x, x], -1), (BOOL,)),
+    ("equal of c", "pixel", "host"): (lambda x: np.stack([x == x, x == 1], -1), (COMPLEX,)),
+    ("multiply of c", "pixel", "host"): (lambda x: np.stack([x * x, x], -1), (COMPLEX,)),
+    ("greater of f", "reduce", "host"): (lambda x: (x > 3).sum(), (LONG.astype(np.float32),)),
+    ("max of u", "reduce", "host"): (np.max, (LONG.astype(np.uint32),)),
+    ("matmul of i", "product_rows", "sm_80"): (lambda x, y: (x @ y).sum(axis=1), (INT, INT[:64])),
+    ("matmul of i", "product_rows", "sm_90a"): (lambda x, y: (x @ y).sum(axis=1), (INT, INT[:64])),
 }
 
 

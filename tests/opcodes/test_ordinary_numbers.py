@@ -1,5 +1,7 @@
 """Functions of ordinary numbers are computed without what others take: the bits are the same."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -115,6 +117,13 @@ FLOATS = (
     "0x1p-24 0x1p-25 0x1.000002p-25 0x1.8p-24 0x1.ffcp-15 0x1.ffep-15 0x1.ffffp-15 0x1p-14 0x1.002p0 "
     "0x1.006p0 0x1.002002p0 0x1.ffcp15 0x1.ffdffep15 0x1.ffep15 0x1p16 0x1p127 0x1p-126 0x1p-149"
 )
+
+
+@pytest.mark.parametrize("target", ["host", "sm_75", "sm_90a"])
+def test_no_lowering_warns_of_a_number_that_float16_has_not(target):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ow.fuse(lambda x: np.divide(x, 1e30)).lower(np.ones(4, np.float16), target=target)
 
 
 def test_a_float_becomes_a_half_as_it_does_in_numpy():
