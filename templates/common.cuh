@@ -397,6 +397,7 @@ OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < count ? r[l] : other[l];
 }
 #ifndef OW_CHUNKS
+// A host moves chunks so that they are whole; where each access is checked, all are where they are.
 template <int N> OW_INLINE index_t whole_from(index_t first, index_t end) { return first; }
 template <int N, class R, class S>
 OW_INLINE void store_rest(S* p, const R (&r)[N], index_t begin, index_t inside) { store_chunk(p, r, inside); }

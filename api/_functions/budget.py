@@ -22,6 +22,7 @@ from opweave.compiler.ir.values import Extents, Where, count
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.compile_costs import MOST_OF_WHOLE, whole_seconds
+from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.traced.lengths import RoundsError, rounded
 from opweave.compiler.traced.made import users_frame
 from opweave.opcodes.errors import OpweaveWarning, RecompileError, TraceError
@@ -105,7 +106,7 @@ def check_short(found: Specialised, name: str) -> None:
     if not found.lowered.schedule.groups and asked_by(found) >= MANY_ASKED:
         text = f"no kernel computes, and {asked_by(found)} numbers would be looked at"
         raise _short(f"{name}: {text}", trace.graph, found.extents)
-    if len(found.lowered.schedule.groups) >= MANY_KERNELS and _is_of_numbers(found):
+    if len(found.lowered.schedule.groups) >= MANY_KERNELS and _is_many_numbers(found):
         text = "a kernel for each of many numbers costs more than NumPy's operations"
         raise _short(f"{name}: {text}", trace.graph, found.extents)
     if trace.static or not any(node.is_library for node in trace.graph.nodes):
@@ -138,11 +139,16 @@ def _short(text: str, graph: FunctionGraph, extents: Extents) -> ShortError:
     return error
 
 
-def _is_of_numbers(found: Specialised) -> bool:
-    """Whether every operation of a function is one of single elements."""
+def _is_many_numbers(found: Specialised) -> bool:
+    """Whether every operation of a function is one of single elements, and many do not fuse.
+
+    ``unfused()`` leaves to NumPy what the fused function does, so that both have the same bits.
+    """
     nodes = (node for node in found.variant.trace.graph.nodes if not node.is_view)
     values = (value for node in nodes for value in (*node.values, *node.results))
-    return all(count(value.shape, found.extents) <= 1 for value in values)
+    if any(count(value.shape, found.extents) > 1 for value in values):
+        return False
+    return len(fuse(found.lowered.schedule.graph).groups) >= MANY_KERNELS
 
 
 class SizeClass:

@@ -95,7 +95,7 @@ template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside, typename OwSame<R>::type outside) {
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l) : outside;
 }
-// Where the chunk from `first` on begins, if the last one repeats what it needs to be whole.
+// Where N elements from `first` on begin so that all lie before `end`: earlier, if so many are there.
 template <int N> OW_INLINE index_t whole_from(index_t first, index_t end) {
     return first + N <= end || end < N ? first : end - N;
 }
@@ -178,13 +178,13 @@ OW_INLINE void store_chunk(S* p, const R (&r)[N], long long inside) {
     spill(inside < N ? kept : p, r);
     if (inside < N) store_part(p, kept, 0, inside);
 }
-// What begins within a chunk, and ends with it; of one that begins where it begins all inside.
+// A chunk without its first `begin` elements, none if that is below 0.
 template <int N, class R, class S>
 OW_INLINE void store_rest(S* p, const R (&r)[N], index_t begin, index_t inside) {
     S kept[N];
-    const bool whole = begin == 0 && inside >= N;
+    const bool whole = begin <= 0 && inside >= N;
     spill(whole ? p : kept, r);
-    if (!whole) store_part(p, kept, begin, inside < N ? inside : N);
+    if (!whole) store_part(p, kept, begin < 0 ? 0 : begin, inside < N ? inside : N);
 }
 // Where N elements lie in a table, and whether they lie there one behind the other.
 template <int N, class I> struct Places { I at[N]; bool run; };

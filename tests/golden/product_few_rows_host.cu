@@ -26,7 +26,7 @@ linear_relu_1_map_f32(
 {
     // index: each thread takes chunks of consecutive elements, a block apart
     const index_t row = blockIdx.x;
-    const index_t first = whole_from<VECTOR>((index_t)blockIdx.y * VECTOR, cols);
+    const index_t first = whole_from<CHUNKS * VECTOR>((index_t)blockIdx.y * (CHUNKS * VECTOR), cols);
 
     // load: all chunks before the first use; the guard is cols - j0
     Chunk<float, VECTOR> t3_v[CHUNKS];

@@ -30,7 +30,7 @@ laplacian_map_f32(
 {
     // index: each thread takes chunks of consecutive elements, a block apart
     const index_t row = blockIdx.x;
-    const index_t first = whole_from<VECTOR>((index_t)blockIdx.y * VECTOR, cols);
+    const index_t first = whole_from<CHUNKS * VECTOR>((index_t)blockIdx.y * (CHUNKS * VECTOR), cols);
     const int v0 = row;  // coordinate: i32[n0, 1], line 2
     const int v1 = wrap_sub(v0, s0);  // subtract: i32[n0, 1], line 2
     const bool v2 = v1 < 0;  // less: b1[n0, 1], line 2

@@ -49,7 +49,7 @@ FUNCTIONS = {
     "by column": chosen_by_column,
     "by row": chosen_by_row,
     "read twice": read_twice,
-    "read by others": lambda x: np.hstack([x, x]) * np.hstack([x, x + x]),
+    "runs of two choices": lambda x: np.delete(x, 0, 1) + np.delete(x, x.shape[1] // 2, 1),
 }
 
 
@@ -118,10 +118,10 @@ def test_faults_are_those_of_elements_as_they_were():
 def test_the_last_chunk_of_a_row_is_whole():
     x, row = given(100), given(100)[0]
     added = kernel_of(lambda x, row: x + row, x, row)
-    assert "whole_from<VECTOR>" in added.source
+    assert "whole_from<CHUNKS * VECTOR>" in added.source
     assert "store_rest" not in added.source
     in_place = kernel_of(added_to, x, row)
-    assert "whole_from<VECTOR>" in in_place.source
+    assert "whole_from<CHUNKS * VECTOR>" in in_place.source
     assert "store_rest" in in_place.source
     on_gpu = ow.fuse(lambda x, row: x + row).lower(x, row, target="sm_90a").kernels[0]
     assert "whole_from" not in on_gpu.source
@@ -135,10 +135,14 @@ def test_a_short_row_has_a_whole_chunk(columns, chunk):
     assert kernel_of(lambda x, row: x + row, x, x[0]).toggles["VECTOR"] == chunk
 
 
-def test_a_chunk_may_be_longer_than_a_row():
-    x = given(20)
-    fused = ow.fuse(lambda x, row: x + row).with_toggles(VECTOR=64)
-    np.testing.assert_array_equal(fused(x, x[0]), x + x[0])
+@pytest.mark.parametrize("toggles", [{"VECTOR": 64}, {"CHUNKS": 2}, {"VECTOR": 8, "CHUNKS": 4}])
+@pytest.mark.parametrize("function", [lambda x, row: np.roll(x, 3, 1) + row, added_to])
+def test_chunks_of_other_sizes_change_nothing(function, toggles):
+    fused = ow.fuse(function).with_toggles(**toggles)
+    for columns in (20, 100, 300):
+        x = given(columns)
+        wanted = function(x.copy(), x[0].copy())
+        np.testing.assert_array_equal(fused(x, x[0].copy()), wanted, f"{columns} columns")
 
 
 def test_a_choice_between_runs_is_made_for_a_chunk_at_once():

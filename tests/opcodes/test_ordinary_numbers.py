@@ -121,9 +121,10 @@ FLOATS = (
 
 @pytest.mark.parametrize("target", ["host", "sm_75", "sm_90a"])
 def test_no_lowering_warns_of_a_number_that_float16_has_not(target):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
         ow.fuse(lambda x: np.divide(x, 1e30)).lower(np.ones(4, np.float16), target=target)
+    assert warned == []
 
 
 def test_a_float_becomes_a_half_as_it_does_in_numpy():

@@ -122,6 +122,25 @@ NUMBERS = {
 }
 
 
+def of_one_number(x):
+    return np.tanh(x * (1 + 1j)), np.arcsin(x)
+
+
+APART = {
+    "of one number": (of_one_number, SHORT[:1]),
+    **{n: (f, SHORT) for n, (f, _) in NUMBERS.items()},
+}
+
+
+@pytest.mark.parametrize("case", APART)
+def test_unfused_is_left_to_numpy_where_the_fused_function_is(case):
+    function, x = APART[case]
+    fused = ow.fuse(function)
+    (found, said), (apart, said_apart) = told(fused, x), told(fused.unfused(), x)
+    assert np.array_equal(numbers(found), numbers(apart))
+    assert said == said_apart
+
+
 @pytest.mark.parametrize("case", NUMBERS)
 def test_a_kernel_for_each_of_many_numbers_is_left_to_numpy(case):
     function, is_numpys = NUMBERS[case]
