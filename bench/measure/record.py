@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bench.measure.cases import Case, Options
-from bench.measure.clock import Effort, in_visits, sample_host, summary
+from bench.measure.clock import Effort, Run, in_visits, sample_host, summary
 from bench.measure.executors import Executor
 from bench.measure.harness import Expected, Runner, WrongResult, check_run
 from bench.report.document import DOCUMENT, FORMAT, LIMIT
@@ -51,6 +51,11 @@ class Record:
     @property
     def device(self) -> str:
         return self.executor.name
+
+    @property
+    def library(self) -> str:
+        """The library whose arrays are computed with."""
+        return "NumPy" if self.device == "host" else "CuPy"
 
     @property
     def effort(self) -> Effort:
@@ -103,6 +108,13 @@ class Record:
             self.add(self._row(runner, case, visits[name], errors[name], calls))
         self.executor.release()
         self.changed(self)
+
+    def beside_library(self, ours: Run, theirs: Run, case: Case, **of_both: Any) -> None:
+        """Compare a fused function with the same of the library; the rest is of both runners."""
+        self.compare([
+            Runner("opweave", ours, **of_both),
+            Runner(self.library, theirs, role="peer", **of_both),
+        ], case)  # fmt: skip
 
     def checked(self, runner: Runner, case: Case) -> float | None:
         """Largest error in units of the bound; None where the runner is refused."""

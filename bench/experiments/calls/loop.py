@@ -154,11 +154,10 @@ def one(record: Record, step: Recurrence, count: int) -> None:
     args = tuple(map(put, step.arrays))
     nbytes = sum(a.nbytes for a in step.arrays) + step.arrays[0].nbytes
     case = Case(parameters, [args], np.float32, wanted, nbytes)
-    library = "NumPy" if record.device == "host" else "CuPy"
     found = [
         Runner("ow.repeat", ow.repeat(step.fn, count)),
         Runner("fused, called n times", partial(called, ow.fuse(step.fn), count), role="variant"),
-        Runner(library, partial(called, step.fn, count), role="peer"),
+        Runner(record.library, partial(called, step.fn, count), role="peer"),
         *fused_whole(record, step, count),
         *replayed(record, step, count),
         *by_jax(record, step, count, args),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import opweave as ow
-from bench.measure.harness import Expected, Runner
+from bench.measure.harness import Expected
 from bench.measure.record import Case, Record
 from bench.report.figures import Figure
 from bench.report.reading import rows
@@ -73,7 +73,7 @@ def one(record: Record, name: str, count: int, columns: int, n: int) -> None:
     """A function of a table, fused and by the library."""
     (made, others), rng = CASES[name], np.random.default_rng(0)
     shapes = {"c": (columns,), "r": (count, 1)}
-    # of ones in place, where each call goes on from what the last one left
+    # the others are ones: in place each call goes on from what the last one left
     given = [rng.random((count, columns), np.float32)]
     given += [np.ones(shapes[o], np.float32) for o in others]
     expected = made(np)(*(x.copy() for x in given))
@@ -83,10 +83,7 @@ def one(record: Record, name: str, count: int, columns: int, n: int) -> None:
         {"function": name, "columns": columns, "n": n}, [tuple(map(executor.put, given))],
         "float32", Expected(executor.put(expected), 0), moved,
     )  # fmt: skip
-    library = "NumPy" if record.device == "host" else "CuPy"
-    record.compare([
-        Runner("opweave", ow.fuse(made(np))), Runner(library, made(executor.xp), role="peer"),
-    ], case)  # fmt: skip
+    record.beside_library(ow.fuse(made(np)), made(executor.xp), case)
 
 
 def reading(found: Mapping[str, Any]) -> str:

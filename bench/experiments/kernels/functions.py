@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import opweave as ow
-from bench.measure.harness import Expected, Runner
+from bench.measure.harness import Expected
 from bench.measure.record import Case, Record
 from bench.report.figures import Figure
 from bench.report.reading import rows
@@ -71,11 +71,8 @@ def one(record: Record, name: str, dtype: str, size: int) -> None:
     moved = expected.nbytes + sum(a.nbytes for a in given if isinstance(a, np.ndarray))
     wanted = Expected(executor.put(expected), relative)
     case = Case({"function": name, "dtype": dtype, "elements": size}, [args], dtype, wanted, moved)
-    library = "NumPy" if record.device == "host" else "CuPy"
     fused = ow.fuse(lambda *arrays: getattr(np, name)(*arrays))
-    record.compare([
-        Runner("opweave", fused), Runner(library, function, role="peer"),
-    ], case)  # fmt: skip
+    record.beside_library(fused, function, case)
 
 
 def reading(found: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 import opweave as ow
 from bench.measure import peers
-from bench.measure.harness import Expected, Runner
+from bench.measure.harness import Expected
 from bench.measure.record import Case, Record
 from bench.report.figures import Figure
 from bench.report.reading import rows
@@ -61,7 +61,6 @@ def one(record: Record, name: str, program: Any, size: int) -> None:
     put = record.executor.put
     args = tuple(put(a) if isinstance(a, np.ndarray) else a for a in given)
     own = peers.rebound(program.function, record.executor.xp)
-    library = "NumPy" if record.device == "host" else "CuPy"
     fused = ow.fuse(program.function)
     moved = sum(a.nbytes for a in given if isinstance(a, np.ndarray))
     wanted = Expected(put(expected), RELATIVE, ABSOLUTE)
@@ -70,10 +69,7 @@ def one(record: Record, name: str, program: Any, size: int) -> None:
     def read(result: Any) -> Any:
         return put(flat(result))
 
-    record.compare([
-        Runner("opweave", fused, read=read),
-        Runner(library, own, read=read, role="peer"),
-    ], case)  # fmt: skip
+    record.beside_library(fused, own, case, read=read)
 
 
 def ratios(found: Mapping[str, Any], size: int) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import opweave as ow
-from bench.measure.harness import Expected, Runner
+from bench.measure.harness import Expected
 from bench.measure.record import Case, Record
 from bench.report.figures import Figure
 from bench.report.reading import rows
@@ -90,10 +90,7 @@ def one(record: Record, name: str, n: int) -> None:
         {"function": name, "n": n, "dtype": dtype}, [tuple(map(executor.put, given))], dtype,
         Expected(executor.put(expected), 4 * eps), moved,
     )  # fmt: skip
-    library = "NumPy" if record.device == "host" else "CuPy"
-    record.compare([
-        Runner("opweave", ow.fuse(made(np))), Runner(library, made(executor.xp), role="peer"),
-    ], case)  # fmt: skip
+    record.beside_library(ow.fuse(made(np)), made(executor.xp), case)
 
 
 def reading(found: Mapping[str, Any]) -> str:

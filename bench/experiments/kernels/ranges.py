@@ -11,7 +11,7 @@ import numpy as np
 
 import opweave as ow
 from bench.experiments.kernels.functions import FLOATS
-from bench.measure.harness import Expected, Runner
+from bench.measure.harness import Expected
 from bench.measure.record import Case, Record
 from bench.report.figures import Figure
 from bench.report.reading import rows
@@ -77,11 +77,7 @@ def one(record: Record, fused: Any, name: str, title: str, x: Any) -> None:
     about = {"function": name, "range": title, "dtype": str(dtype), "elements": x.size}
     case = Case(about, [args], str(dtype), wanted, expected.nbytes + sum(a.nbytes for a in given))
     read = partial(_numbers, executor.xp)
-    library = "NumPy" if record.device == "host" else "CuPy"
-    record.compare([
-        Runner("opweave", fused, read=read),
-        Runner(library, getattr(executor.xp, name), role="peer", read=read),
-    ], case)  # fmt: skip
+    record.beside_library(fused, getattr(executor.xp, name), case, read=read)
 
 
 def _numbers(xp: Any, x: Any) -> Any:
