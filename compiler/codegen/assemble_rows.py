@@ -141,12 +141,11 @@ class MapAssembler(Assembler):
         """What is stored of a chunk that begins before the last one ends: "all" of it, or the
         "rest", where a result may lie where an operand does; "" where no element is read twice.
         """
-        stores = [store for step in kernel.passes for store in step.stores]
-        edited = self._index or kernel.guard or kernel.carried or any(s.by for s in stores)
-        if edited or not self.device.is_host:
+        if self.edited or not self.device.is_host:
             return ""
         if not self._in_place():
             return "all"
+        stores = [store for step in kernel.passes for store in step.stores]
         return "" if any(s.walked != "chunk" for s in stores) else "rest"
 
 

@@ -48,6 +48,14 @@ class TableReads(Registers):
                 if self._is_row_level(node) and not node.is_scan and node.result.id not in stored:
                     self.row_level.add(node.result.id)
 
+    @property
+    def edited(self) -> bool:
+        """An op-code of a user's stands in the place of one of the template, or a step repeats.
+
+        What these read and write they do so element by element, and each one once.
+        """
+        return bool(self.placed) or self.graph.repeated
+
     @cached_property
     def ranges(self) -> dict[int, Range]:
         """By its id what a float lies between."""
@@ -131,8 +139,7 @@ class TableReads(Registers):
         start = self._run(operand)
         if start is not None:
             return "window", start
-        edited = self.placed or self.graph.repeated
-        if edited or not self.device.is_host or self.form.kind != "map":
+        if self.edited or not self.device.is_host or self.form.kind != "map":
             return None
         nodes = self._of_columns(operand)
         if nodes is None:
@@ -168,8 +175,7 @@ class TableReads(Registers):
 
         np.stack([x, y])  ->  load_chunk(window0[c], (row == 0 ? x : y) + j0, cols - j0);
         """
-        edited = self.placed or self.graph.repeated
-        found = None if self.form.kind != "map" or edited else self._pointer(node.result)
+        found = None if self.form.kind != "map" or self.edited else self._pointer(node.result)
         if found is None or node.result.id in self.form.kept:
             return None
         register = self.windows.setdefault(node.result.id, f"window{len(self.windows)}")
@@ -180,8 +186,9 @@ class TableReads(Registers):
 
         where(j < n, x[j], y[j - n])  ->  join_chunks(window0[c], window1[c], n - j0);
         """
-        edited = self.placed or self.graph.repeated or node.result.id in self.form.kept
-        if node.operator.name != "where" or self.form.kind != "map" or edited:
+        if self.edited or self.form.kind != "map" or node.result.id in self.form.kept:
+            return None
+        if node.operator.name != "where":
             return None
         condition, *sides = node.operands
         count = self._before(condition) if self.device.is_host else None

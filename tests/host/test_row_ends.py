@@ -145,6 +145,18 @@ def test_chunks_of_other_sizes_change_nothing(function, toggles):
         np.testing.assert_array_equal(fused(x, x[0].copy()), wanted, f"{columns} columns")
 
 
+def test_what_is_added_to_memory_is_added_once():
+    moved = ow.kernel([
+        ow.load("x"), ow.opcodes.neighbour(step=-1, bounds="wrap"),
+        ow.store("y", by=ow.opcodes.accumulate),
+    ])  # fmt: skip
+    for columns in (9, 20, 100):
+        x = given(columns, "i4")
+        y = np.ones_like(x)
+        moved(x, out=y)
+        np.testing.assert_array_equal(y, 1 + np.roll(x, 1, 1))
+
+
 def test_a_choice_between_runs_is_made_for_a_chunk_at_once():
     kernel = kernel_of(FUNCTIONS["around"], given(100))
     assert kernel.source.count("join_chunks(") == 1
