@@ -47,16 +47,19 @@ template <int N> OW_INLINE void spill(float16* p, const float (&r)[N]) {
     for (int l = N / 8 * 8; l < N; ++l) store(p + l, r[l]);
 }
 #endif
-// Numbers that the processor loads and stores under a mask, if they have so many bytes: what a loop
+// Numbers that the processor loads, and stores, under a mask, if they have so many bytes: what a loop
 // reads at once has been written at once then.  A copy of some bytes is read while it is written.
+// Before AVX-512 some processors take tens of cycles for a store under a mask.
 #ifdef __AVX512BW__
-enum { OW_LEAST_MASKED = 1 };
+enum { OW_LEAST_LOADED = 1, OW_LEAST_STORED = 1 };
 #elif defined(__AVX512F__)
-enum { OW_LEAST_MASKED = 4 };
+enum { OW_LEAST_LOADED = 4, OW_LEAST_STORED = 4 };
+#elif defined(__AVX2__)
+enum { OW_LEAST_LOADED = 4, OW_LEAST_STORED = 99 };
 #else
-enum { OW_LEAST_MASKED = 99 };  // none
+enum { OW_LEAST_LOADED = 99, OW_LEAST_STORED = 99 };  // none
 #endif
-template <class S> inline constexpr bool OW_HAS_MASKS = !__is_class(S) && sizeof(S) >= OW_LEAST_MASKED;
+template <class S> inline constexpr bool OW_HAS_MASKS = !__is_class(S) && sizeof(S) >= OW_LEAST_LOADED;
 // Some elements, by vectors of so many bytes, of which the last one may begin within the one before.
 template <class S> OW_INLINE void copy_part(S* to, const S* from, long long count) {
     enum { AT_ONCE = 32 / sizeof(S) ? 32 / sizeof(S) : 1 };
@@ -80,7 +83,7 @@ template <int N, class S> __attribute__((noinline)) void load_part(S (&kept)[N],
     }
 }
 template <int N, class S> __attribute__((noinline)) void store_part(S* p, const S (&kept)[N], long long begin, long long end) {
-    if constexpr (OW_HAS_MASKS<S>) {
+    if constexpr (!__is_class(S) && sizeof(S) >= OW_LEAST_STORED) {
         const int from = (int)begin, to = end > 0 ? (int)end : 0;
         for (int l = 0; l < N; ++l) if (l >= from && l < to) p[l] = kept[l];
     } else copy_part(p + begin, kept + begin, end - begin);
