@@ -27,7 +27,7 @@ from opweave._functions.warm_results import (
 )
 from opweave.runtime.calls.writes import store
 from opweave.runtime.host.native import NativeSteps
-from opweave.runtime.host.starts import MOST_KEPT, NativeStart
+from opweave.runtime.host.starts import NativeStart
 from opweave.runtime.host.warm import Warm, WarmCall, is_known, warm_call
 from opweave.runtime.host.warm_arguments import told_types
 from opweave.runtime.host.warm_layout import UNKNOWN
@@ -176,8 +176,7 @@ def _kernels(ready: Ready) -> NativeSteps | None:
     """The kernels of a call, if they are all that it runs, for any of its numbers."""
     prepared, plan = ready.prepared, ready.prepared.plan
     folds = prepared.writes is not None and prepared.writes.folded
-    is_large = plan.workspaces or plan.memory.nbytes > MOST_KEPT
-    if folds or is_large or not is_known():
+    if folds or plan.workspaces or not is_known():
         return None
     return prepared.start.whole if isinstance(prepared.start, NativeStart) else None
 

@@ -168,18 +168,26 @@ uint64 returned(const Known& known, const Taken& taken) {
 
 uint64 left_to_python() { return python.hold(python.not_ours), python.not_ours; }
 
+// Memory for temporaries: a heap gives back to the system what is large, and faults for each page anew.
+enum { LARGE_ARENA = 1 << 16 };
+void* new_arena(long long bytes) { return bytes > LARGE_ARENA ? ow_pool_malloc(0, bytes) : bytes ? malloc(bytes) : 0; }
+void drop_arena(void* arena, long long bytes) {
+    if (bytes > LARGE_ARENA) ow_pool_free(0, arena, bytes);
+    else free(arena);
+}
+
 uint64 run_known(const Known& known, Taken& taken) {
     uint64* const words = taken.words;
     Object fault_object, arena_object;
     uint64 fault = 0;
-    void* const arena = known.arena_bytes ? malloc(known.arena_bytes) : 0;
-    if (known.arena_bytes && !arena) return python.no_memory();
+    void* const arena = new_arena(known.arena_bytes);
+    if (known.arena_bytes && !arena) return left_to_python();  // which says what is to be done
     fault_object.let_hold(&fault);
     arena_object.let_hold(arena);
     words[known.inputs + known.made] = (uint64)fault_object.bytes;
     words[known.plan->arena] = (uint64)arena_object.bytes;
     const long long ran = ow_plan(known.plan, words, 1, 0, 0, 0, 0, 0);
-    free(arena);
+    drop_arena(arena, known.arena_bytes);
     if (ran < 0) return python.no_memory();
     if (python.error()) return 0;  // by the handler of a signal
     return fault ? left_to_python() : returned(known, taken);

@@ -74,8 +74,10 @@ OW_INLINE void ow_run_pass(const index_t first, const index_t end, const index_t
         NotedLanes<false, BITS, N> ordinary;
         NotedLanes<true, BITS, N> others;
         index_t c = first;
-        if (!any)
+        if (!any) {
             for (; c < end && c < whole; c += step) body(Constant<1>(), ordinary, c);
+            for (; c < end; c += step) body(Constant<0>(), ordinary, c);
+        }
         for (; c < end; c += step) body(Constant<0>(), others, c);
         if (any || __builtin_expect(!ordinary.any(), 1)) return;
         __atomic_store_n(&ow_rare_rows, 16, __ATOMIC_RELAXED);

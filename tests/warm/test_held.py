@@ -83,8 +83,9 @@ def test_objects_and_their_dicts_are_not_held():
     assert [*map(sys.getrefcount, held)] == before
 
 
-def test_temporaries_are_given_back():
-    x = np.ones((100, 60))
+@pytest.mark.parametrize("rows", [100, 400])  # of a heap, and of the pool
+def test_temporaries_are_given_back(rows):
+    x = np.ones((rows, 60))
     fused, call = warmed(lambda x: np.cumsum(x.T * 2, 1).sum(0), (x,))
     np.testing.assert_array_equal(call(x), np.cumsum(x.T * 2, 1).sum(0))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -142,6 +142,7 @@ CALLS = {
     "rows and a number": (lambda x: (x - x.max(1, keepdims=True), x.sum()), (X,)),
     "two kernels": (lambda x: np.cumsum(x.sum(0)) + 1, (X,)),
     "temporaries": (lambda x: (x - x.mean(0)) @ x.T, (X,)),
+    "temporaries that the pool has": (lambda x, a: (a * x) @ x[0], (np.ones((200, 90)), 1.5)),
     "a number and an array of it": (lambda x: (np.array(y := x.sum()), y, y * 1), (X,)),
     "an array without axes and a number of it": (lambda x: (np.flip(x), x), (np.array(False),)),
     "a number that is given, before an array": (
