@@ -23,6 +23,8 @@
 #define OW_UNROLL_CHANNELS OW_UNROLL
 #define OW_CALLED_FROM
 #define OW_CALLER
+#define OW_FOUND_ONCE(p) (p)
+#define OW_INLINED  // of a lambda
 // x - y as x + minus(y), for the sake of g++: see host/opweave.cuh.
 template <class R> OW_INLINE R minus(R x) { return -x; }
 // Some of N registers, which stay registers.

@@ -70,7 +70,7 @@ class TracerLike(Protocol):
         catches, catches_index: the function may catch errors; an IndexError.
         raises_at_lines: what a number raises is raised at its line, as in parts.
         calls_library: calls of NumPy's library become nodes.
-        counts: counts of elements by their values do, for a GPU.
+        counts: counts of elements by their values do, with so many bins at most.
         sets_errors: the function itself changes NumPy's settings of errors.
         may_warn: what NumPy warns of, for the extents of the call, is refused.
         suspects: values for which NumPy warns where they are not finite.
@@ -98,7 +98,7 @@ class TracerLike(Protocol):
     catches_index: bool
     raises_at_lines: bool
     calls_library: bool
-    counts: bool
+    counts: int
     sets_errors: bool
     may_warn: bool
     watches: bool

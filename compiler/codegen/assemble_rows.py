@@ -204,10 +204,8 @@ class CountAssembler(Assembler):
     def _bin(self) -> Line:
         """The line that says which bin an element has."""
         (operand,) = self._count.values
-        is_short = operand.dtype.itemsize < 4 or operand.dtype.numpy_name == "int32"
-        ctype = "int" if is_short else "int64"
-        text = f"const {ctype} bin = {self.text(operand, False)};"
-        return self._origin(self._count).line(Phase.ACCUMULATE, text, ("bin",))
+        text = f"bins[l] = {self.text(operand, False)};"
+        return self._origin(self._count).line(Phase.ACCUMULATE, text, ("bins[l]",))
 
     def _row_stores(self) -> tuple[OperandStore, ...]:
         """What a list says of the counts; the template stores them."""
@@ -226,5 +224,9 @@ class CountAssembler(Assembler):
         most = max(1, self.device.sms * RESIDENT_THREADS // kernel.threads)
         node = self._count
         at = f" ({node.where})" if node.where.file else ""
-        own = {"bins": self._bins, "refuses": node.refuses, "at": at, "most_blocks": most}
-        return CountKernel.of(kernel, **own)
+        (operand,) = node.values
+        is_short = operand.dtype.itemsize < 4 or operand.dtype.numpy_name == "int32"
+        return CountKernel.of(
+            kernel, bins=self._bins, refuses=node.refuses, at=at, most_blocks=most,
+            bin_type="int" if is_short else "int64",
+        )  # fmt: skip

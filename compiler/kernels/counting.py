@@ -11,6 +11,8 @@ from opweave.opcodes.operators.counts import without_bin
 
 # Elements that a block may count, whose own counters have 32 bits.
 MOST_COUNTED = 2**31
+# Elements of a block on the host, at least, in all and for each bin; and blocks, at most.
+HOST_ELEMENTS, HOST_ELEMENTS_OF_BIN, HOST_BLOCKS = 1 << 15, 32, 256
 WORD = 8  # bytes of a count, and of the word for elements without a bin
 OUTSIDE = "outside"  # the parameter of that word
 
@@ -22,11 +24,13 @@ class CountKernel(Kernel):
     Attributes:
         bins: values that are counted.
         refuses: an element may have none of them, which the kernel notes.
+        bin_type: the type of a bin in C.
         at: the user's line, in brackets.
     """
 
     bins: int
     refuses: bool
+    bin_type: str
     at: str = ""
 
     @classmethod
@@ -55,7 +59,13 @@ class CountKernel(Kernel):
         return False
 
     def grid(self, extents: Extents) -> tuple[int, int, int]:
-        """As many blocks as the elements take, or the device holds; one where there are none."""
+        """As many blocks as the elements take, or the device holds; one where there are none.
+
+        On the host each has so many that its own counts, which it sets and adds, are few.
+        """
         _, _, cols = self.elements(extents)
         least = max(1, -(-cols // MOST_COUNTED))
+        if self.target == "host":
+            each = max(HOST_ELEMENTS, HOST_ELEMENTS_OF_BIN * self.slots)
+            return (max(min(cols // each, HOST_BLOCKS), least), 1, 1)
         return (max(super().grid(extents)[0], least), 1, 1)

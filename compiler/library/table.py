@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.library import rules
 from opweave.compiler.library import rules_linalg as linalg
 from opweave.compiler.library.rules import LibraryRequest, Rule
 from opweave.compiler.numpy_api.signatures import NumpyParameters
+from opweave.compiler.numpy_api.statistics_correlating import bins_of_histogram
 from opweave.opcodes.cached import cached_property
+from opweave.opcodes.errors import UnsupportedError
 from opweave.opcodes.operators.library_calls import name_of
 
 Small = Mapping[str, Callable[[Any], Any]]
@@ -77,6 +80,17 @@ def _takes_singular_values(asked: LibraryRequest) -> bool:
     return is_matrix and ord in (2, -2, "nuc")
 
 
+def _has_no_kernel(asked: LibraryRequest) -> bool:
+    """Whether no kernel computes a histogram."""
+    if not is_traced_array(asked["a"]):
+        return True
+    try:
+        bins_of_histogram(*(asked[name] for name in ("a", "bins", "density", "weights")))
+    except UnsupportedError:
+        return True
+    return False
+
+
 def _rows(*functions: Any, rule: Rule, **options: Any) -> dict[Any, LibraryRow]:
     """Rows of some functions; one that this version of NumPy has not is None."""
     return {f: LibraryRow(f, rule, **options) for f in functions if f is not None}
@@ -108,7 +122,7 @@ LIBRARY: dict[Any, LibraryRow] = {
     ),
     **_rows(np.unwrap, rule=rules.like("p")),
     **_rows(np.i0, rule=rules.like("x")),
-    **_rows(np.histogram, rule=rules.counted((0, 1))),
+    **_rows(np.histogram, rule=rules.counted((0, 1)), when=_has_no_kernel),
     **_rows(np.histogram_bin_edges, rule=rules.counted((1,))),
     **_rows(np.fft.fft, np.fft.ifft, rule=rules.along(rules.all_of), **LENGTH),
     **_rows(np.fft.rfft, np.fft.ihfft, rule=rules.along(rules.half_of), **LENGTH),

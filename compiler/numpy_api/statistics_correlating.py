@@ -1,7 +1,4 @@
-"""Covariances and correlations, made of means and a product of matrices; counts and histograms.
-
-A kernel counts on a GPU alone: on the host NumPy's own functions are called.
-"""
+"""Covariances and correlations, made of means and a product of matrices; counts and histograms."""
 
 from __future__ import annotations
 
@@ -73,14 +70,16 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 MOST_BINS = {False: 2**30, True: 2**18}
 
 
-def _check_counts(name: str, tracer: Any) -> None:
+def _check_bins(name: str, tracer: Any, bins: int) -> None:
     """
     Raises:
-        UnsupportedError: on the host, and in parts: no kernel counts there.
+        UnsupportedError: no kernel counts in parts, or so many bins.
     """
     if not tracer.counts:
+        raise UnsupportedError(f"{name}: opweave compiles this in whole functions alone")
+    if not 0 < bins <= tracer.counts:
         raise UnsupportedError(
-            f"{name}: opweave compiles this for a GPU alone, in whole functions"
+            f"{name}: expected a number of bins from 1 to {tracer.counts}, found {bins}"
         )
 
 
@@ -102,15 +101,15 @@ def _counted(name: str, x: Any, bins: int, notes: bool) -> Any:
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     """
     Raises:
-        UnsupportedError: on the host; weights; nobody says how many bins; no vector; see
+        UnsupportedError: weights; nobody says how many bins, or too many; no vector; see
             ``_counted``.
     """
-    _check_counts("np.bincount", x.tracer)
     if weights is not None:
         raise UnsupportedError("np.bincount: weights= is not compiled")
     bins = integer(x.tracer.concrete(minlength), "np.bincount: minlength")
     if bins < 1 or x.ndim != 1:
         raise UnsupportedError("np.bincount: expected a vector, and its bins as minlength=")
+    _check_bins("np.bincount", x.tracer, bins)
     return _counted("np.bincount", x, bins, not has_bins_for_all(x.value.dtype, bins))
 
 
@@ -121,17 +120,9 @@ def histogram(
     """Counts by bins of one width, and their edges; NumPy's own way, so that each edge is its own.
 
     Raises:
-        UnsupportedError: on the host; other bins; weights; bools, of which NumPy warns; complex
-            and 16-bit numbers; see ``_counted``.
+        UnsupportedError: see ``bins_of_histogram`` and ``_counted``.
     """
-    _check_counts("np.histogram", a.tracer)
-    count, tracer = _number_of(a, bins), a.tracer
-    if count < 1 or weights is not None or not (density is None or type(density) is bool):
-        raise UnsupportedError("np.histogram: expected a number of bins, and no weights")
-    if count > MOST_BINS[a.dtype == np.float32]:
-        raise UnsupportedError(f"np.histogram: {count} bins")
-    if a.dtype.kind not in "iuf" or a.dtype == np.float16 or a.value.dtype is dtypes.BF16:
-        raise UnsupportedError(f"np.histogram: of {a.dtype}")
+    count, tracer = bins_of_histogram(a, bins, density, weights), a.tracer
     x = a.reshape(-1)
     if range is not None or tracer.builder.is_empty(a.value.shape):
         ends = (0, 1) if range is None else tuple(map(tracer.concrete, range))
@@ -141,6 +132,24 @@ def histogram(
     if density:
         found = found / np.diff(edges).astype(np.float64) / found.sum()
     return found, edges
+
+
+def bins_of_histogram(a: Any, bins: Any, density: Any, weights: Any) -> int:
+    """How many bins kernels count.
+
+    Raises:
+        UnsupportedError: they count none: of other bins, weights, bools, of which NumPy warns,
+            complex and 16-bit numbers.
+    """
+    count = _number_of(a, bins)
+    if count < 1 or weights is not None or not (density is None or type(density) is bool):
+        raise UnsupportedError("np.histogram: expected a number of bins, and no weights")
+    _check_bins("np.histogram", a.tracer, count)
+    if count > MOST_BINS[a.dtype == np.float32]:
+        raise UnsupportedError(f"np.histogram: {count} bins")
+    if a.dtype.kind not in "iuf" or a.dtype == np.float16 or a.value.dtype is dtypes.BF16:
+        raise UnsupportedError(f"np.histogram: of {a.dtype}")
+    return count
 
 
 def _number_of(a: Any, bins: Any) -> int:
@@ -193,9 +202,8 @@ def _by_table(x: Any, found: Callable[[Any], Any]) -> Any:
 
 def _bins(x: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
     """The bin of each element: where its share of the range lies, corrected by the edges."""
-    t = x.astype(edges.dtype)
+    t, end = x.astype(edges.dtype), np.int32(count - 1)
     found = ((t - first) / (last - first) * count).astype(np.int32)
-    found = np.where(found == count, count - 1, found)
-    found = np.where(t < gathered(edges, [found]), found - 1, found)
-    further = (t >= gathered(edges, [found + 1])) & (found != count - 1)
-    return np.where(further, found + 1, found)
+    found = np.minimum(found, end)
+    found = found - (t < gathered(edges, [found]))
+    return found + ((t >= gathered(edges, [found + 1])) & (found != end))

@@ -31,6 +31,7 @@ from opweave.compiler.tracing.arguments import ArrayType, Static, Trace, static_
 from opweave.compiler.tracing.trace import Describe, Rebuild, trace
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, RecompileError
+from opweave.opcodes.operators.counts import MOST_DEVICE_BINS, MOST_HOST_BINS
 
 # Writes to arguments before a function runs in parts, unless it is to be a whole: a loop of more
 # takes seconds to trace and lower, and half a minute to compile where each is a kernel.
@@ -158,7 +159,7 @@ class Specialisations:
 
         ``arguments`` maps names to what ``trace`` takes.  ``structure`` tells how the caller had
         packed them, if at all; ``rebuilt`` packs them again.  ``may_roll``: C may run loops of it.
-        On the host calls of NumPy's ``library`` may be steps, on a GPU counts of elements.
+        On the host calls of NumPy's ``library`` may be steps, and on any device counts.
 
         Raises:
             RecompileError: it would have to be traced more often than ``limit``.
@@ -217,7 +218,7 @@ class Specialisations:
         # a loop, and a call that is watched, have no way to run a call of a library that fails
         on_host = library is not None and library.is_host
         may = library is not None and self.options.library and not (repeated or watched)
-        calls, counts = may and on_host, may and not on_host
+        calls, counts = may and on_host, may * (MOST_HOST_BINS if on_host else MOST_DEVICE_BINS)
         rest = repeated, watched, self._limits(may_roll), may_warn, calls, self.options.counted
         made = trace(self.fn, arguments, rebuilt, self.describe, *rest, counts)
         graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph

@@ -179,6 +179,8 @@ PIXEL = (
 # Bytes of a block's own counts, of 512 threads: four such blocks fill a multiprocessor of an A100.
 PRIVATE_BYTES = 40 * 1024
 COUNT_BYTES = 4
+# On the host: half of the nearest cache, and as many copies as hide how long one addition takes.
+HOST_COUNT_BYTES, HOST_COPIES = 16 * 1024, 4
 
 
 def bins_fit(facts: Facts) -> bool:
@@ -189,6 +191,8 @@ def bins_fit(facts: Facts) -> bool:
 def _copies(facts: Facts) -> int:
     """One for each thread of a warp, if there is room: then no two of these meet."""
     device = facts.device
+    if device.is_host:
+        return min(HOST_COPIES, power_below(HOST_COUNT_BYTES // (COUNT_BYTES * facts.bins)))
     room = min(PRIVATE_BYTES, device.block_bytes, device.shared_bytes // 2)  # for two, at least
     return min(32, power_below(room // (COUNT_BYTES * facts.bins)))
 
@@ -202,6 +206,10 @@ COUNT = (
     power(
         "COPIES", "histograms of a block; the threads of a warp take turns at them", _copies,
         values=POWERS[:6],
+    ),
+    Toggle(
+        "USE_RUNS", "a block has a run of chunks, and does not take turns with the others",
+        lambda f: int(f.device.is_host),
     ),
 )  # fmt: skip
 ROWS_PER_BLOCK = power(

@@ -38,14 +38,16 @@ class Tracer(SharedMemory):
         selects: what data select is traced, by a mask (``selection.py``) or by a place.
         asks_truth: it may ask whether something ``is True``: comparisons of numbers are guarded.
         catches, catches_index: it may catch errors of empty reductions, or of places in arrays.
-        calls_library, counts: calls of NumPy's library are nodes (``compiler/library``); counts.
+        calls_library: calls of NumPy's library are nodes (``compiler/library``).
+        counts: counts of elements are, with so many bins at most.
         edits, counted: operators while an edited composite is traced, numbers of ``ow.repeat``.
     """
 
     selects = True
     edits: Mapping[str, Operator] = {}
     counted: frozenset[str] = frozenset()
-    asks_truth = catches = catches_index = calls_library = counts = raises_at_lines = False
+    asks_truth = catches = catches_index = calls_library = raises_at_lines = False
+    counts = 0
 
     def __init__(
         self,

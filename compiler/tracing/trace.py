@@ -62,7 +62,7 @@ def trace(
     may_warn: bool = False,
     calls_library: bool = False,
     counted: Sequence[str] = (),
-    counts: bool = False,
+    counts: int = 0,
 ) -> Trace:
     """Run ``fn`` on traced values.
 
@@ -83,7 +83,7 @@ def trace(
         calls_library: calls of NumPy's library become nodes.
         counted: numbers that differ from round to round of ``ow.repeat``: where an array is read
             by one, it is no part of the guard.
-        counts: counts of elements by their values become nodes, for a GPU.
+        counts: counts of elements by their values become nodes, with so many bins at most.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -110,7 +110,7 @@ def trace(
 
 def _ask(
     tracer: Tracer, arguments: Mapping[str, Argument], counted: Sequence[str], calls: bool,
-    counts: bool,
+    counts: int,
 ) -> None:  # fmt: skip
     """Tell the tracer what it has to know of the arguments, and what become nodes."""
     tracer.counted, tracer.calls_library, tracer.counts = frozenset(counted), calls, counts

@@ -1,7 +1,6 @@
 """Counting: how many elements of an array of integers have each value of 0, 1, 2 and so on.
 
-It is no row of the table of operators: ``np.bincount`` and ``np.histogram`` make nodes of it on a
-GPU.  On the host NumPy's own is called.
+It is no row of the table of operators: ``np.bincount`` and ``np.histogram`` make nodes of it.
 """
 
 from __future__ import annotations
@@ -16,6 +15,10 @@ from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.core import Cost, Kind, Operator
 from opweave.opcodes.errors import BoundsError, DTypeError
 from opweave.opcodes.shapes import Attrs, Shape, ShapeRule, no_pairs
+
+# Bins at most; on the host the counts of a thread lie in a cache of its own: of more, NumPy's
+# function is called.
+MOST_DEVICE_BINS, MOST_HOST_BINS = 2**31, 2**16
 
 
 def counted(x: Any, bins: int, notes: bool) -> Any:

@@ -163,7 +163,7 @@ class _Filling:
             self.workspaces.append((kernel, *workspace(kernel, self.layouts.extents)))
             return [(slot, first + n, 0) for n, slot in enumerate(slots)], (0, 0)
         partials, counters = workspace(kernel, self.layouts.extents)
-        places = zip(slots, (at, at + partials), strict=True)
+        places = zip(slots, (at, at + partials), strict=False)  # counts have no counter
         return [(slot, self.arena, place) for slot, place in places], (at + partials, counters)
 
 

@@ -7,7 +7,8 @@ larger.  So the call ends where the kernel does, as behind a call of NumPy's lib
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from opweave.opcodes.errors import BoundsError
@@ -18,16 +19,46 @@ if TYPE_CHECKING:
     from opweave.compiler.kernels.kernel import Kernel
     from opweave.runtime.calls.interface import Executor
 
+WORD = 8  # bytes of what they note
 NOT_CAPTURED = (
     "counts of elements that may have no bin cannot be captured: the host looks at each call; "
     "count what has a bin by its type, such as uint8 in 256 bins"
 )
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Where a kernel notes that it cannot compute a call, and what follows.
+
+    Attributes:
+        array: of the call, which has the word.
+        at: bytes from its first element.
+        why: for people.
+        executor: looks at it.
+    """
+
+    array: int
+    at: int
+    why: str
+    executor: Executor
+
+    def check(self, every: Sequence[Any]) -> None:
+        """
+        Raises:
+            Unwritten: the kernel has noted so.
+        """
+        if self.executor.holds(every[self.array][self.at : self.at + WORD]):
+            raise self.error()
+
+    def error(self) -> Unwritten:
+        """What ends the call."""
+        return Unwritten(self.why, (), BoundsError(self.why))
+
+
 def refusal(
     kernel: Kernel, arrays: Sequence[tuple[int, int, int]], executor: Executor
-) -> Callable[[Sequence[Any]], None] | None:
-    """What looks at the word that a kernel has noted something in; None of one that notes nothing.
+) -> Refusal | None:
+    """Where a kernel notes that it cannot compute a call; None of one that notes nothing.
 
     Args:
         arrays: (slot, array of the call, bytes from its first element).
@@ -36,11 +67,5 @@ def refusal(
         return None
     kernel = cast("CountKernel", kernel)
     kinds = [param.kind for param in kernel.params]
-    (word,) = (array for slot, array, _ in arrays if kinds[slot] == "partials")
-    text, holds = kernel.missing, executor.holds
-
-    def check(every: Sequence[Any]) -> None:
-        if holds(every[word]):
-            raise Unwritten(text, (), BoundsError(text))
-
-    return check
+    ((word, at),) = ((array, at) for slot, array, at in arrays if kinds[slot] == "partials")
+    return Refusal(word, at, kernel.missing, executor)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from opweave.compiler.ir.values import Extents, Scalar
     from opweave.compiler.kernels.kernel import Kernel
     from opweave.runtime.calls.interface import Launchable
+    from opweave.runtime.calls.refusals import Refusal
 
 
 # (packed arguments, the arrays behind their pointers) -> started
@@ -49,7 +50,7 @@ class Step:
         numbers: (slot, number of the call), likewise.
         zeroed: where in the arena counters begin at zero, and their bytes.
         passes_arrays: ``launch`` takes the arrays besides, since addresses are not enough for it.
-        refused: raises, given the arrays, where the kernel noted that it cannot compute the call.
+        refused: where the kernel notes that it cannot compute the call.
     """
 
     kernel: Kernel
@@ -61,7 +62,7 @@ class Step:
     numbers: tuple[tuple[int, int], ...]
     zeroed: tuple[int, int]
     passes_arrays: bool
-    refused: Callable[[Sequence[Any]], None] | None = None
+    refused: Refusal | None = None
 
     def start(self, arrays: Any, numbers: Sequence[Any], address: Callable[..., Any]) -> None:
         """Fill in the slots and launch, or have NumPy compute, unless there is nothing to write.
@@ -83,7 +84,7 @@ class Step:
         passed = [arrays[array] for _, array, _ in self.arrays] if self.passes_arrays else ()
         self.launch(self.pack(*slots), passed)
         if self.refused is not None:
-            self.refused(arrays)
+            self.refused.check(arrays)
 
 
 def packer(kernel: Launchable, formats: Sequence[str]) -> Callable[..., bytes]:

@@ -121,6 +121,12 @@ def planner() -> Callable[[int, Any, int, Any, int, Any, int, int | None], int]:
     return kind(("ow_plan", runtime_library()))
 
 
+class _Zeroed(ctypes.Structure):
+    """``Zeroed`` of templates/host/runtime.cpp."""
+
+    _fields_ = (("slot", ctypes.c_longlong), ("bytes", ctypes.c_longlong))
+
+
 class Run(ctypes.Structure):
     """``Run`` of templates/host/runtime.cpp: a kernel, its grid, and how to share its blocks."""
 
@@ -129,6 +135,8 @@ class Run(ctypes.Structure):
         ("share", ctypes.c_longlong),
         ("alone", ctypes.c_longlong),
         ("grid", ctypes.c_uint * 3),
+        ("zeroed_count", ctypes.c_int),
+        ("zeroed", _Zeroed * 2),
     )
 
 
@@ -152,7 +160,10 @@ class HostLaunch:
         grid = kernel.grid(extents)
         steps = kernel.work(extents)
         share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
-        return cls(Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid)))
+        zeroed = kernel.zeroed(extents)
+        given = (_Zeroed * 2)(*zeroed)
+        words = (ctypes.c_uint * 3)(*grid)
+        return cls(Run(blocks, share, steps * GUESSED_NS, words, len(zeroed), given))
 
     def __call__(self, slots: bytes, arrays: Sequence[Any]) -> None:
         self._start(self._address, slots)

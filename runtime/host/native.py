@@ -10,13 +10,16 @@ from opweave.runtime.calls.arrays import held_at
 from opweave.runtime.calls.steps import Step
 from opweave.runtime.host.launcher import HostLaunch, planner
 
+# What ``ow_plan`` returns where the first kernel could not compute the call; below it, of others.
+FIRST_REFUSED = -2
+
 
 class _NativeStep(ctypes.Structure):
     """``Step`` of runtime.cpp."""
 
     _fields_ = (
         ("run", ctypes.c_void_p),
-        *((name, ctypes.c_longlong) for name in ("args", "zero", "zero_bytes")),
+        *((name, ctypes.c_longlong) for name in ("args", "zero", "zero_bytes", "refused")),
     )
 
 
@@ -62,7 +65,9 @@ class NativeSteps:
             at = len(args)
             args += step.pack(*(0 if value is None else value for value in step.fixed))
             assert isinstance(step.launch, HostLaunch)
-            steps.append(_NativeStep(ctypes.addressof(step.launch.run), at, *step.zeroed))
+            refused = -1 if step.refused is None else step.refused.at
+            run = ctypes.addressof(step.launch.run)
+            steps.append(_NativeStep(run, at, *step.zeroed, refused))
             for slot, array, offset in step.arrays:
                 patches.append(_Patch(at + 8 * slot, array, held, 0, offset))
             for slot, number in step.numbers:
@@ -71,7 +76,7 @@ class NativeSteps:
             (_NativeStep * len(steps))(*steps),
             (_Patch * len(patches))(*patches),
         )
-        self.kernels = len(steps)
+        self._refusals = [step.refused for step in kernels]
         self._plan = _NativePlan(
             ctypes.addressof(all_steps), ctypes.addressof(all_patches), bytes(args),
             len(steps), len(patches), len(args), arena, held,
@@ -96,10 +101,13 @@ class NativeSteps:
 
         Raises:
             MemoryError: there is none for their arguments.
+            Unwritten: one of them could not compute the call; none behind it has run.
         """
         given = (Turn * len(turns))(*turns) if turns else None
         row = len(rows) // (8 * times)
         ran = self._start(self.address, words, times, given, len(turns), rows, row, enough)
-        if ran < 0:
-            raise MemoryError(f"no memory for the arguments of {self.kernels} kernels")
+        if ran == -1:
+            raise MemoryError(f"no memory for the arguments of {len(self._refusals)} kernels")
+        if ran < 0 and (refusal := self._refusals[FIRST_REFUSED - ran]) is not None:
+            raise refusal.error()
         return ran

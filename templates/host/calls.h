@@ -188,6 +188,7 @@ uint64 run_known(const Known& known, Taken& taken) {
     words[known.plan->arena] = (uint64)arena_object.bytes;
     const long long ran = ow_plan(known.plan, words, 1, 0, 0, 0, 0, 0);
     drop_arena(arena, known.arena_bytes);
+    if (ran <= FIRST_REFUSED) return left_to_python();
     if (ran < 0) return python.no_memory();
     if (python.error()) return 0;  // by the handler of a signal
     return fault ? left_to_python() : returned(known, taken);

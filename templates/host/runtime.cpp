@@ -55,11 +55,14 @@ extern "C" int ow_verify(const Launch* launch) {
 namespace {
 
 typedef void (*Blocks)(const char*, const Triple*, long long, long long);
+struct Zeroed { long long slot, bytes; };  // what a kernel adds to
 struct Run {  // a kernel that is ready but for its arguments
     Blocks blocks;
     long long share;  // blocks that a thread takes at a time
     long long alone;  // nanoseconds that one thread would take: a guess, then as measured
     Triple grid;
+    int zeroed_count;
+    Zeroed zeroed[2];
 };
 struct Job {
     Blocks blocks;
@@ -250,6 +253,8 @@ extern "C" void ow_python(void* (*save)(), void (*restore)(void*), int (*check)(
 // has raised something, which is left to Python.
 static bool run_grid_of(Run* run, const char* args, void** python, long long worth = WORTH_WAKING) {
     const long long total = (long long)run->grid.x * run->grid.y * run->grid.z;
+    for (int i = 0; i < run->zeroed_count; ++i)
+        memset(*(char* const*)(args + 8 * run->zeroed[i].slot), 0, run->zeroed[i].bytes);
     if (total <= run->share) {  // nothing to share, and no time to take
         run->blocks(args, &run->grid, 0, total);
         return true;
@@ -291,7 +296,7 @@ void copy_pieces(const char* args, const Triple*, long long first, long long las
 extern "C" void ow_copy(char* to, const char* from, long long bytes) {
     const Stored stored = {to, from, bytes};
     const unsigned pieces = (unsigned)((bytes + PIECE - 1) / PIECE);
-    Run run = {copy_pieces, 1, bytes / BYTES_PER_NS, {pieces, 1, 1}};
+    Run run = {copy_pieces, 1, bytes / BYTES_PER_NS, {pieces, 1, 1}, 0, {}};
     ow_run(&run, (const char*)&stored);
 }
 
@@ -382,6 +387,7 @@ struct Step {
     Run* run;
     long long args;              // where its arguments begin
     long long zero, zero_bytes;  // of the arena: counters that begin at zero
+    long long refused;           // of the arena: what is not zero where it cannot compute the call; or -1
 };
 // Eight bytes of the arguments that a call fills in: a word plus an offset; of an array's object the
 // address that it holds `held` bytes from its start.
@@ -395,7 +401,11 @@ struct CallPlan {
 };
 enum { ARGS_ON_STACK = 16384 };
 
-bool run_plan(const CallPlan& plan, const uint64* words, char* args, void** python, long long worth) {
+// Where a plan has come to: all of its steps are done, a signal's handler has raised something, or, below
+// that, a step could not compute the call.
+enum { DONE, RAISED = -1, FIRST_REFUSED = -2 };
+
+long long run_plan(const CallPlan& plan, const uint64* words, char* args, void** python, long long worth) {
     memcpy(args, plan.args, plan.args_bytes);
     for (long long i = 0; i < plan.patch_count; ++i) {
         const Patch& p = plan.patches[i];
@@ -404,13 +414,12 @@ bool run_plan(const CallPlan& plan, const uint64* words, char* args, void** pyth
     }
     for (long long i = 0; i < plan.step_count; ++i) {
         const Step& s = plan.steps[i];
-        if (s.zero_bytes) {
-            char* const arena = *(char* const*)(words[plan.arena] + plan.held);
-            memset(arena + s.zero, 0, s.zero_bytes);
-        }
-        if (!run_grid_of(s.run, args + s.args, python, worth)) return false;
+        char* const arena = s.zero_bytes || s.refused >= 0 ? *(char* const*)(words[plan.arena] + plan.held) : 0;
+        if (s.zero_bytes) memset(arena + s.zero, 0, s.zero_bytes);
+        if (!run_grid_of(s.run, args + s.args, python, worth)) return RAISED;
+        if (s.refused >= 0 && *(const uint64*)(arena + s.refused)) return FIRST_REFUSED - i;
     }
-    return true;
+    return DONE;
 }
 
 long long time_of(const CallPlan& plan) {
@@ -435,8 +444,8 @@ static void turn(Turn& t, uint64* words) {
 // Run the steps of a plan a number of times, whose arguments are words: addresses, and numbers as they
 // lie in memory.  Where these differ from time to time, `rows` has `row` words for each.  `enough`, if it is
 // given, points to a bool that each time writes: a true one ends the loop.  A call has its arguments to
-// itself, so that many threads may run one plan.  Returns how often they ran, or -1 where there is no memory
-// for the arguments.  Python's lock is held by who calls, as of ow_run.
+// itself, so that many threads may run one plan.  Returns how often they ran, -1 where there is no memory for
+// the arguments, or ``FIRST_REFUSED`` and less.  Python's lock is held by who calls, as of ow_run.
 extern "C" long long ow_plan(const CallPlan* plan, uint64* words, long long times, Turn* turns, long long count,
                              const uint64* rows, long long row, const bool* enough) {
     alignas(16) char on_stack[ARGS_ON_STACK];
@@ -450,7 +459,9 @@ extern "C" long long ow_plan(const CallPlan* plan, uint64* words, long long time
     long long next_look = now() + LOOK_EVERY, t = 0;
     while (t < times) {
         if (row) memcpy(words + plan->arena + 1, rows + t * row, row * sizeof(uint64));
-        if (!run_plan(*plan, words, args, &python, worth)) break;
+        const long long end = run_plan(*plan, words, args, &python, worth);
+        if (end <= FIRST_REFUSED) t = end;
+        if (end != DONE) break;
         ++t;
         if (enough && *enough) break;
         for (long long i = 0; i < count; ++i) turn(turns[i], words);

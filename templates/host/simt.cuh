@@ -18,6 +18,7 @@
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define OW_INLINE static inline __attribute__((always_inline))
+#define OW_INLINED __attribute__((always_inline))  // of a lambda
 #define OW_COPY __builtin_memcpy
 #define OW_SPECIAL inline __attribute__((always_inline))
 
@@ -131,6 +132,7 @@ OW_INLINE int ow_width(int width = 32) { return width; }
 #define __ballot_sync(m, p) ow_vote(m, (p) != 0, OW_SITE)
 #define __any_sync(m, p) (ow_vote(m, (p) != 0, OW_SITE) != 0)
 #define __all_sync(m, p) (ow_vote(m, (p) == 0, OW_SITE) == 0)
+#define OW_FOUND_ONCE(p) (p)
 #define DYNAMIC_SHARED(TYPE, NAME) TYPE* NAME = (TYPE*)ow_host->dynamic_shared
 OW_INLINE void ow_check_aligned(const void* p, int bytes, int line) {
     if ((unsigned long long)p % bytes) ow_host->fail(OW_MISALIGNED, "a wide access is misaligned", line);
@@ -143,6 +145,9 @@ static const uint3 blockDim = {1, 1, 1};
 static thread_local uint3 blockIdx;
 static thread_local uint3 gridDim;
 #define __shared__ static thread_local
+// Where a thread's own memory lies a call tells, which g++ would make at each use.
+template <class T> OW_INLINE T* ow_found_once(T* p) { asm("" : "+r"(p)); return p; }
+#define OW_FOUND_ONCE(p) ow_found_once(p)
 #define __syncthreads() ((void)0)
 #define __syncwarp(...) ((void)0)
 #define OW_CALLED_FROM
@@ -190,7 +195,13 @@ template <class T> struct OwNoReference<T&> { typedef T type; };
     }
 #define OW_ATOMIC_SCOPES(NAME, MADE, POLLS)                                           \
     OW_ATOMICS(NAME, 1, MADE, POLLS)                                                  \
-    OW_ATOMICS(NAME##_block, 0, MADE, POLLS) OW_ATOMICS(NAME##_system, 1, MADE, POLLS)
+    OW_BLOCK_ATOMICS(NAME##_block, MADE, POLLS) OW_ATOMICS(NAME##_system, 1, MADE, POLLS)
+#ifdef OW_VERIFY
+#define OW_BLOCK_ATOMICS(NAME, MADE, POLLS) OW_ATOMICS(NAME, 0, MADE, POLLS)
+#else  // a block is one thread
+#define OW_BLOCK_ATOMICS(NAME, MADE, POLLS) \
+    template <class T> OW_INLINE T NAME(T* p, typename OwSame<T>::type x) { T old = *p; *p = (T)(MADE); return old; }
+#endif
 OW_ATOMIC_SCOPES(atomicAdd, old + x, x == T(0))
 OW_ATOMIC_SCOPES(atomicSub, old - x, x == T(0))
 OW_ATOMIC_SCOPES(atomicMax, old > x ? old : x, 0)

@@ -1,5 +1,6 @@
 """Counts of elements by their values, for a GPU: ``np.bincount`` by shared memory and atomics."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -216,10 +217,61 @@ def test_what_no_kernel_counts_is_refused(name):
         lowered(REFUSED[name], NUMBERS)
 
 
-def test_on_the_host_numpys_own_is_called():
-    assert ow.fuse(counts)(NUMBERS).tobytes() == counts(NUMBERS).tobytes()
-    with pytest.raises(errors.UnsupportedError, match="for a GPU alone"):
-        lowered(counts, NUMBERS, "host")
+@pytest.mark.parametrize("kind", KINDS)
+def test_counts_on_the_host_are_numpys(kind):
+    x = KINDS[kind]
+    fused, program = ow.fuse(counts), lowered(counts, x, "host")
+
+    assert [kernel.data.template for kernel in program.kernels] == ["count"]
+    for found in (program(x), fused(x), fused(x), fused.unfused()(x)):
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, counts(x))
+
+
+@pytest.mark.parametrize(
+    "toggles", [{"USE_RUNS": 0}, {"USE_SHARED_MEMORY": 0}, {"COPIES": 32}, {}], ids=str
+)
+@pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 32768, 100_000, 1_000_001])
+def test_blocks_of_the_host_have_runs_or_take_turns(toggles, length):
+    x = RNG.integers(0, 90, length)
+    program = lowered(of(90), x, "host", **toggles)
+    np.testing.assert_array_equal(program(x), np.bincount(x, minlength=90))
+
+
+def test_bins_that_no_cache_holds_are_numpys():
+    x = RNG.integers(0, 2**17, 5000)
+    assert ow.fuse(of(2**17))(x).tobytes() == of(2**17)(x).tobytes()
+    with pytest.raises(errors.UnsupportedError, match="from 1 to 65536, found 131072"):
+        lowered(of(2**17), x, "host")
+    assert lowered(of(2**16), x, "host")(x % 2**16).sum() == len(x)
+
+
+ELSEWHERE = {"negative": -1, "too large": 200, "much too large": 2**40}
+
+
+@pytest.mark.parametrize("kind", ELSEWHERE)
+def test_an_element_without_a_bin_leaves_the_call_to_numpy(kind):
+    """Also of calls that C knows, which write nothing before."""
+
+    def tallied(x, y):
+        y[:] = y + x[:3]
+        return np.bincount(x, minlength=200), np.bincount(x // 2, minlength=200)
+
+    x, fused = NUMBERS.copy(), ow.fuse(tallied)
+    for wrong in (False,) * 6 + (True,) * 3 + (False,):
+        given = x.copy()
+        given[4000] = ELSEWHERE[kind] if wrong else 7
+        ys = np.ones(3, int), np.ones(3, int)
+        if wrong and kind != "too large":
+            error = ValueError if kind == "negative" else MemoryError
+            with pytest.raises(error):
+                tallied(given, ys[0])
+            with pytest.raises(error):
+                fused(given, ys[1])
+        else:
+            for found, expected in zip(fused(given, ys[1]), tallied(given, ys[0]), strict=True):
+                np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(*ys)
 
 
 def test_a_function_that_catches_what_numpy_raises_is_no_whole():
@@ -285,8 +337,8 @@ def test_a_barrier_taken_out_is_found(number):
 
 def test_a_count_that_is_no_atomic_is_found():
     program = lowered(counts, NUMBERS)
-    plain = program.source.replace("atomicAdd(histograms + k * COPIES + threadIdx.x % COPIES, 1u)",
-                                   "histograms[k * COPIES + threadIdx.x % COPIES] += 1u")  # fmt: skip
+    plain = re.sub(r"atomicAdd_block\((.*), 1u\);", r"*(\1) += 1u;", program.source)
+    assert plain != program.source
     report = ow.sanitize(program.compile(source=plain), NUMBERS, schedules=2)
 
     assert "shared-race" in {f.kind for f in report.findings}

@@ -138,10 +138,32 @@ def test_what_no_kernel_counts_is_refused(name):
         lowered(function, x)
 
 
-def test_on_the_host_numpys_own_is_called():
-    program = lowered(CALLS["a range"], NORMAL, "host")
+@pytest.mark.parametrize(("call", "kind"), dict.fromkeys(PAIRS))
+def test_counts_and_edges_on_the_host_are_numpys(call, kind):
+    function, x = CALLS[call], KINDS[kind]
+    program = lowered(function, x, "host")
+    fused, expected = ow.fuse(function), function(x)
 
-    assert [kernel.data.template for kernel in program.kernels] == ["library"]
+    for found in (program(x), fused(x), fused.unfused()(x)):
+        assert differs(found, expected) == []
+    assert "library" not in [kernel.data.template for kernel in program.kernels]
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_numpy_raises_of_is_raised_on_the_host(kind):
+    x, fused = BAD[kind], ow.fuse(lambda x: np.histogram(x))
+    assert differs(fused(np.ones_like(x)), np.histogram(np.ones_like(x))) == []
+    for _ in range(2):
+        with pytest.raises(ValueError, match="not finite|Too many bins"):
+            fused(x)
+    assert differs(fused(np.ones_like(x)), np.histogram(np.ones_like(x))) == []
+
+
+@pytest.mark.parametrize("name", ["edges", "weights", "bins that data decide", "halves", "bools"])
+def test_other_histograms_are_calls_of_numpys(name):
+    function, x = REFUSED[name]
+    found, expected = ow.fuse(function)(x), function(x)
+    assert differs(found, expected) == []
 
 
 @pytest.mark.parametrize(("call", "templates"), [
