@@ -81,8 +81,8 @@ def _takes_singular_values(asked: LibraryRequest) -> bool:
 
 
 def _has_no_kernel(asked: LibraryRequest) -> bool:
-    """Whether no kernel computes a histogram."""
-    if not is_traced_array(asked["a"]):
+    """Whether no kernel computes a histogram; NumPy warns of a density of nothing."""
+    if not is_traced_array(asked["a"]) or asked["density"]:
         return True
     try:
         bins_of_histogram(*(asked[name] for name in ("a", "bins", "density", "weights")))

@@ -20,6 +20,12 @@ def in_rows(of):
     return lambda *x: of(*x).sum(axis=1)
 
 
+def stepped(x, k):
+    made = x[:, :6] * 2
+    made[:, k::2] += 1
+    return made
+
+
 def turned(x, y):
     return x.T * y + x.T.astype(np.float64)
 
@@ -94,6 +100,22 @@ CELLS = {
     ("multiply of c", "pixel", "host"): (lambda x: np.stack([x * x, x], -1), (COMPLEX,)),
     ("greater of f", "reduce", "host"): (lambda x: (x > 3).sum(), (LONG.astype(np.float32),)),
     ("max of u", "reduce", "host"): (np.max, (LONG.astype(np.uint32),)),
+    ("add of b", "pixel", "host"): (lambda x: np.stack([x + x, x], -1), (BOOL,)),
+    ("multiply of b", "pixel", "host"): (lambda x: np.stack([x * x, x], -1), (BOOL,)),
+    ("multiply of u", "pixel", "host"): (lambda x: np.stack([x * x, x], -1), (UINT,)),
+    ("equal of u", "pixel", "host"): (lambda x: np.stack([x == x, x == 1], -1), (UINT,)),
+    ("copy of i", "pixel", "host"): (lambda x: np.stack([x.copy(), x + 1], -1), (INT,)),
+    ("whole_quotient of i", "pixel", "host"): (stepped, (INT, 1)),
+    ("copy of f", "outer", "sm_90a"): (lambda x: (x.copy(), x.sum(axis=0)), (FLOAT,)),
+    ("add of i", "reduce", "host"): (lambda x: (x + x).sum(), (LONG,)),
+    ("matmul of u", "product_rows", "sm_80"): (
+        lambda x, y: (x @ y).sum(axis=1),
+        (UINT, UINT[:64]),
+    ),
+    ("matmul of u", "product_rows", "sm_90a"): (
+        lambda x, y: (x @ y).sum(axis=1),
+        (UINT, UINT[:64]),
+    ),
     ("matmul of i", "product_rows", "sm_80"): (lambda x, y: (x @ y).sum(axis=1), (INT, INT[:64])),
     ("matmul of i", "product_rows", "sm_90a"): (lambda x, y: (x @ y).sum(axis=1), (INT, INT[:64])),
 }

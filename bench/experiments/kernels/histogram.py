@@ -1,4 +1,4 @@
-"""The exercise of the guide: a histogram of 2,000,000 values, by bins."""
+"""The exercise of the guide: counts and histograms of 2,000,000 values, by bins."""
 
 from __future__ import annotations
 
@@ -7,66 +7,63 @@ from typing import Any
 
 import numpy as np
 
-from bench.measure.harness import Runner
 from bench.measure.problem import Problem, solve
 from bench.measure.record import Record
 from bench.report.figures import Figure
 from bench.report.reading import quickest, values
 
-TITLE = "Histogram: 2,000,000 values by bins"
+TITLE = "Counts and histograms: 2,000,000 values by bins"
 ABOUT = (
-    "uint8 values below the number of bins, counted. opweave has no scatter, so it counts by "
-    "comparison: for every bin the values that equal it, a row reduction of bins rows, which does "
-    "bins times the work of one pass. Libraries add to a bin a value. The figure shows the price."
+    "bincount: uint8 values below the number of bins, counted. histogram: float64 values between "
+    "0 and 1, in bins of one width between the smallest and the largest, which are looked for "
+    "first. Each is one of NumPy's functions, and compiles to kernels of ours; results are equal."
 )
-FIGURES = (Figure("time", "bins", "time", "bins", panels=("elements",), xlog=2),)
+FIGURES = (Figure("time", "bins", "time", "bins", panels=("function",), xlog=2),)
 SIZES = {"host": (2_000_000,), "cuda": (2_000_000,)}
 QUICK = (100_000,)
 BINS = (4, 16, 64, 256)
 
 
-def counted(x: Any, names: Any) -> Any:
-    """Values in one row, bins in one column."""
-    return (x == names).sum(1)
-
-
 def bincount(x: Any, names: Any) -> Any:
-    """PyTorch's own."""
-    return np.bincount(x.reshape(-1), minlength=names.shape[0])
+    """As many bins as there are names."""
+    return np.bincount(x, minlength=names.shape[0])
 
 
 def bincount_of_length(x: Any, names: Any) -> Any:
     """JAX's own, whose shapes are known when it is compiled."""
-    return np.bincount(x.reshape(-1), length=names.shape[0])
+    return np.bincount(x, length=names.shape[0])
+
+
+def histogram(x: Any, names: Any) -> Any:
+    """Likewise."""
+    return np.histogram(x, names.shape[0])[0]
 
 
 def measure(record: Record) -> None:
-    """Each number of bins."""
-    xp = record.executor.xp
+    """Each function, and each number of bins."""
     for size in record.sizes(SIZES[record.device], QUICK, 64):
+        rng = np.random.default_rng(0)
         for bins in BINS:
-            x = np.random.default_rng(0).integers(0, bins, size).astype(np.uint8)
             names = np.arange(bins).astype(np.uint8)
-            libraries = [
-                Runner("library's bincount",
-                       lambda x, names, n=bins: xp.bincount(x.reshape(-1), minlength=n),
-                       role="peer"),
-            ]  # fmt: skip
-            solve(record, Problem(
-                counted, [x.reshape(1, -1), names.reshape(-1, 1)],
-                {"bins": bins, "elements": size}, nbytes=x.nbytes + 8 * bins, flops=size,
-                dtype=np.int64,
-                own={"PyTorch": (bincount,), "JAX": (bincount_of_length,)},
-            ), libraries, with_peers=bins <= 16)  # fmt: skip
+            x, y = rng.integers(0, bins, size).astype(np.uint8), rng.random(size)
+            for fn, given, own in (
+                (bincount, x, {"JAX": (bincount_of_length,)}),
+                (histogram, y, {}),
+            ):
+                solve(record, Problem(
+                    fn, [given, names],
+                    {"function": fn.__name__, "bins": bins, "elements": size},
+                    nbytes=given.nbytes + 8 * bins, flops=size, dtype=np.int64, own=own,
+                ), with_peers=bins in (BINS[1], BINS[-1]))  # fmt: skip
 
 
 def reading(found: Mapping[str, Any]) -> str:
-    """Where comparing stops to pay."""
-    bins = values(found, "bins")
-    if not bins:
-        return ""
-    return (
-        f"Quickest at {bins[0]} bins: {quickest(found, bins=bins[0])}; at {bins[-1]}: "
-        f"{quickest(found, bins=bins[-1])}. Comparing does work in proportion to the bins; a "
-        "scatter would not, and is what opweave lacks here."
-    )
+    """Who is quickest at few and at many bins."""
+    text = []
+    for function in values(found, "function"):
+        bins = values(found, "bins")
+        each = [
+            f"at {n} {quickest(found, function=function, bins=n)}" for n in (bins[0], bins[-1])
+        ]
+        text.append(f"Quickest at {function}: {'; '.join(each)}.")
+    return " ".join(text)
