@@ -185,8 +185,10 @@ def _of_all(x: Any, count: int) -> Any:
     edges = linspace(x.tracer, first, last, count + 1, dtype=floats)
     rises = (edges[1:] > edges[:-1]).all() & np.isfinite(low) & np.isfinite(high)
 
+    outside = rises.astype(np.int32) - 1  # no bit, or all of them
+
     def found(t: Any) -> Any:
-        return np.where(rises, _bins(t, edges, first, last, count), -1)
+        return _bins(t, edges, first, last, count) | outside
 
     return _counted("np.histogram", _by_table(x, found), count, notes=True), edges
 

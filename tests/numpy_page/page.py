@@ -22,7 +22,7 @@ HEAD = """# What of NumPy fuses
 
 Every public function of NumPy {version}, called inside of a fused function: `python -m tests.numpy_page` makes this page by calling them, and `tests/docs/test_numpy_page.py` holds it to the code and each
 result to NumPy's. The chapters are the modules of `compiler/numpy_api`. A call *fuses* where it becomes part of kernels (the number is of the call alone, on a GPU; a call whose result is a view or a number needs none). One is *called* where no kernel computes it, and NumPy itself
-is a step of the program, between kernels: so on the host, in parts on a GPU. `np.bincount` and `np.histogram` are kernels on a GPU alone. Others run *in parts*, by NumPy or CuPy between fused kernels, for the reason given: nothing else of the function is lost by it. Keywords that no line shows, such as `where=`, are refused by name and run in
+is a step of the program, between kernels: so on the host, in parts on a GPU. Others run *in parts*, by NumPy or CuPy between fused kernels, for the reason given: nothing else of the function is lost by it. Keywords that no line shows, such as `where=`, are refused by name and run in
 parts.
 
 Arrays in the calls: {operands}.

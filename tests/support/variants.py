@@ -367,7 +367,7 @@ def counts_of_many(x):
     return np.bincount(x * 170, minlength=17_000)
 
 
-# Of a GPU alone: on the host NumPy's own is called.
+# Toggles of a GPU: on the host tests/kernels/test_counts.py has others.
 COPIES, SHARED_COUNTS = {"COPIES": 32}, {"USE_SHARED_MEMORY": 1}
 ON_GPU = [
     Variant("counts u8", counts, ((5003,),), "uint8", toggles=VECTOR | COPIES | {"VECTOR": 16}),
