@@ -165,10 +165,16 @@ def _of_range(x: Any, count: int, ends: Any) -> Any:
     except (TypeError, ValueError) as error:
         raise UnsupportedError(f"np.histogram: {error}") from None
     first, last = ends if ends[0] != ends[1] else (ends[0] - 0.5, ends[1] + 0.5)
-    edges = x.tracer.copied(made)
+    edges, width = x.tracer.copied(made), (last - first) / count
+    with np.errstate(all="ignore"):
+        is_straight = np.array_equal(np.arange(count) * width + first, made[:-1])
+
+    def edge(k: Any) -> Any:
+        return k * width + first if is_straight else gathered(edges, [k])
 
     def found(t: Any) -> Any:
-        return np.where((t >= first) & (t <= last), _bins(t, edges, first, last, count), count)
+        bins = _bins(t.astype(made.dtype), edge, first, last, count)
+        return np.where((t >= first) & (t <= last), bins, count)
 
     return _counted("np.histogram", _by_table(x, found), count + 1, notes=False)[:count], edges
 
@@ -184,11 +190,14 @@ def _of_all(x: Any, count: int) -> Any:
     first, last = np.where(is_one, low - 0.5, low), np.where(is_one, high + 0.5, high)
     edges = linspace(x.tracer, first, last, count + 1, dtype=floats)
     rises = (edges[1:] > edges[:-1]).all() & np.isfinite(low) & np.isfinite(high)
-
+    width = (last - first) / lifted(x.tracer, count).astype(floats)
     outside = rises.astype(np.int32) - 1  # no bit, or all of them
 
+    def edge(k: Any) -> Any:
+        return k.astype(floats) * width + first  # as the table has it
+
     def found(t: Any) -> Any:
-        return _bins(t, edges, first, last, count) | outside
+        return _bins(t.astype(floats), edge, first, last, count) | outside
 
     return _counted("np.histogram", _by_table(x, found), count, notes=True), edges
 
@@ -202,10 +211,13 @@ def _by_table(x: Any, found: Callable[[Any], Any]) -> Any:
     return gathered(found(values), [x.astype(np.int32) - least])
 
 
-def _bins(x: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
-    """The bin of each element: where its share of the range lies, corrected by the edges."""
-    t, end = x.astype(edges.dtype), np.int32(count - 1)
-    found = ((t - first) / (last - first) * count).astype(np.int32)
-    found = np.minimum(found, end)
-    found = found - (t < gathered(edges, [found]))
-    return found + ((t >= gathered(edges, [found + 1])) & (found != end))
+def _bins(t: Any, edge: Callable[[Any], Any], first: Any, last: Any, count: int) -> Any:
+    """The bin of each element: where its share of the range lies, corrected by the edges.
+
+    Args:
+        edge: gives those of bins but for the last one, whose end nobody asks for.
+    """
+    end = np.int32(count - 1)
+    found = np.minimum(((t - first) / (last - first) * count).astype(np.int32), end)
+    found = found - (t < edge(found))
+    return found + ((t >= edge(found + 1)) & (found != end))
