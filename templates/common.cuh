@@ -432,6 +432,10 @@ template <class R, class S, class I, class... Axes>
 OW_INLINE R read_inside(bool inside, const S* p, I i, index_t n, index_t stride, Axes... axes) {
     return read_inside<R>(inside & is_inside(i, n), p + (index_t)i * stride, axes...);
 }
+// One element of a vector that has it.
+template <class R, class S, class I> OW_INLINE R read_known(const S* p, I i, index_t, index_t stride) {
+    return load(p + (index_t)i * stride);
+}
 template <class R, class S, class... Axes> OW_INLINE R read_at(const S* p, Axes... axes) {
     return read_inside<R>(true, p, axes...);
 }

@@ -51,6 +51,12 @@ def gathered(array: TracedArrayLike, places: Sequence[Any]) -> TracedArrayLike:
     return found
 
 
+def gathered_inside(vector: TracedArrayLike, places: Any) -> TracedArrayLike:
+    """The elements of a vector at places that it has, as whoever calls this knows."""
+    found: TracedArrayLike = vector.tracer.apply(OPERATORS["gather_inside"], [vector, places])
+    return found
+
+
 def moved(
     array: TracedArrayLike,
     places: Mapping[int, Any],

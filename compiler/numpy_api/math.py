@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.complexes import conjugated, is_complex
-from opweave.compiler.arrays.gathering import gathered, place_type
+from opweave.compiler.arrays.gathering import gathered_inside, place_type
 from opweave.compiler.arrays.lifting import weak_or_lifted
 from opweave.compiler.arrays.reshaping import number_of
 from opweave.compiler.arrays.traced_operators import is_traced_number
@@ -245,7 +245,7 @@ def _on_lines(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     last = xp.shape[0] - 1
     above = _found(xp, x, "right")
     low = np.clip(above - one, 0, last - 1)
-    points: list[Any] = [gathered(a, [place]) for a in (xp, fp) for place in (low, low + one)]
+    points: list[Any] = [gathered_inside(a, p) for a in (xp, fp) for p in (low, low + one)]
     x0, x1, y0, y1 = points
     slope = (y1 - y0) / (x1 - x0)
     found = slope * (x - x0) + y0

@@ -1,7 +1,7 @@
 """Search in a sorted table, places of extremes, and counts.
 
-A step of the search is one gather: a table of n elements takes as many steps as n has binary
-digits, and all of them stand in one kernel.
+A step of the search is one gather, of which each halves what is left: a table of n elements takes
+one more than n has binary digits, and all of them stand in one kernel.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.gathering import coordinate, gathered, place_type
+from opweave.compiler.arrays.gathering import coordinate, gathered_inside, place_type
 from opweave.compiler.arrays.reshaping import counted_axis
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.registry import numpy_function
@@ -27,24 +27,32 @@ def _digits(table: Any) -> int:
     return count
 
 
-def _comes_before(a: Any, b: Any) -> Any:
-    """Whether ``a`` comes before ``b`` in NumPy's order, which has NaN behind all numbers."""
-    if not dtypes.of(a.dtype).is_float:
-        return a < b
-    return (a < b) | ((b != b) & (a == a))
+def _is_passed(element: Any, x: Any, side: str) -> Any:
+    """Whether the place of ``x`` lies behind an element, in NumPy's order: NaN is the last."""
+    is_float = dtypes.of(x.dtype).is_float
+    if side == "right":
+        return (element <= x) | (x != x) if is_float else element <= x
+    return (element == element) & ~(element >= x) if is_float else element < x
 
 
 def _found(table: Any, x: Any, side: str) -> Any:
-    """How many elements of a sorted table come before ``x``, or are equal to it (``right``)."""
-    places = place_type(table.tracer, *table.value.shape)
-    count = table.shape[0]
-    found = np.zeros_like(x, dtype=places.numpy)
-    for digit in reversed(range(_digits(table))):
-        further = found + places.numpy.type(1 << digit)
-        element = gathered(table, [further - places.numpy.type(1)]).astype(x.dtype)
-        goes = _comes_before(element, x) if side == "left" else ~_comes_before(x, element)
-        found = np.where(goes & (further <= count), further, found)
-    return found
+    """How many elements of a sorted table come before ``x``, or are equal to it (``right``).
+
+    What is left begins at ``found``, and has as many elements for all that is searched: half of
+    them are passed by if the first of the other half is.  So no place lies outside of the table.
+    """
+    places = place_type(table.tracer, *table.value.shape).numpy
+    count, digits = table.shape[0], _digits(table)
+    found = np.zeros_like(x, dtype=places)
+    for digit in range(digits):
+        half = (count + ((1 << digit) - 1)) // (2 << digit)
+        further = found + half
+        element = gathered_inside(table, further)
+        found = np.where(_is_passed(element.astype(x.dtype), x, side), further, found)
+    if not digits:
+        return found
+    last = gathered_inside(table, found).astype(x.dtype)
+    return found + _is_passed(last, x, side)
 
 
 @numpy_function(

@@ -25,7 +25,7 @@ SILENT = frozenset(
     greater greater_equal negative positive floor ceil trunc rint isnan isinf isfinite signbit
     fabs bitwise_count relu clip where copy index real imag conjugate join gcd lcm coordinate full
     max min any all cummax cummin cumany cumall view slice reshape""".split()
-    + [f"gather_{rank}d" for rank in range(1, 9)]
+    + [f"gather_{kind}" for kind in ("inside", *(f"{rank}d" for rank in range(1, 9)))]
 )
 
 

@@ -4,6 +4,8 @@ A gather reads a stored array, its *table*, at indices that the kernel has in re
 axis stays as it is, coordinates are its indices.  So a gather can move elements in any way: for a
 roll, a concatenation, a padding, an index array.
 
+``gather_inside`` promises that a vector has all places that are read, and asks for none.
+
 ``whole_quotient`` is the number of a step, ``(c - start) // step``.  Who uses it promises that
 what is read there is discarded where the division has a remainder.
 """
@@ -71,6 +73,11 @@ def gathered(x: Any, *indices: Any) -> Any:
     return np.where(inside, found, np.zeros((), x.dtype))
 
 
+def gathered_inside(x: Any, i: Any) -> Any:
+    """``x[i]`` of a vector, where no index is outside."""
+    return x[i]
+
+
 def _table_pairs(shapes: Sequence[Shape], attrs: Attrs) -> Pairs:
     return broadcast_pairs(shapes[1:])
 
@@ -123,4 +130,12 @@ OPERATORS: tuple[Operator, ...] = (
         whole_quotient, rules.indices, ("i", "step"),
     ),
     *map(_gather, range(1, MOST_AXES + 1)),
+    Operator(
+        "gather_inside", Kind.MAP,
+        (
+            OpCode("gather_inside", Phase.LOAD, ("x", "i0", "n0", "s0"),
+                   (Fragment("read_known<T>(x, i0, n0, s0)"),), exact=True),
+        ),
+        gathered_inside, rules.table_and_indices, ("x", "i0"), GATHERED, tables=1,
+    ),
 )  # fmt: skip

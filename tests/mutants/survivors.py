@@ -58,7 +58,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "the columns of one that does, chunk by chunk.",
     ),
     (
-        r"count\.cu\.j2:\d+: widen a bound: `for \(index_t first = begin \* VECTOR; first < cols;",
+        r"count\.cu\.j2:\d+: widen a bound: `for \(index_t first = begin \* VECTOR; first < end;",
         "A thread takes one more turn behind the last element, and the guard leaves it nothing.",
     ),
     (
@@ -66,11 +66,19 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "Chunks further from the end are loaded as those at it are, with a guard each.",
     ),
     (
+        r"count\.cu\.j2:\d+: flip a comparison: .*\(BLOCK <= 1 \?",
+        "All take one copy, or add the copies up from the first: slower, and the same counts.",
+    ),
+    (
+        r"count\.cu\.j2:\d+: .*`const index_t (step|run) = .* -> .*(turn \+ 1\)|- 1\) \* turn|gridDim\.x \+ step)",
+        "A run is longer, and the last ones are empty.",
+    ),
+    (
         r"count\.cu\.j2:\d+: drop a condition: `if \(sum > 0\) add_to",
         "Zeros are added, too: slower, and the same counts.",
     ),
     (
-        r"count\.cu\.j2:\d+: swap .*% COPIES\];` -> .*\(c \+ k (\+ COPIES / 32|\* COPIES \* 32)\)",
+        r"count\.cu\.j2:\d+: swap .*% COPIES\];` -> .*c \+ k (\+ COPIES / 32|\* COPIES \* 32)",
         "A thread begins at another copy and adds all of them: tests/kernels/test_counts.py counts "
         "the conflicts of banks.",
     ),
