@@ -161,7 +161,7 @@ class HostLaunch:
         steps = kernel.work(extents)
         share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
         zeroed = kernel.zeroed(extents)
-        given = (_Zeroed * 2)(*zeroed)
+        given = (_Zeroed * 2)(*(_Zeroed(*each) for each in zeroed))
         words = (ctypes.c_uint * 3)(*grid)
         return cls(Run(blocks, share, steps * GUESSED_NS, words, len(zeroed), given))
 
