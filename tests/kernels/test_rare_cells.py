@@ -6,6 +6,7 @@ import pytest
 import opweave as ow
 from bench.experiments.model.forms import FORMS
 from bench.tools.kernels import DEVICES
+from opweave.compiler.ir.device import ARCHITECTURES
 from tests.support.data import applied, chunks, maps, values
 
 INT, UINT, FLOAT = (np.ones((300, 64), t) for t in (np.int32, np.uint32, np.float32))
@@ -137,6 +138,20 @@ def test_the_template_has_the_operator(cell):
             }
 
     assert (name, template) in found
+
+
+@pytest.mark.parametrize("target", ["host", *ARCHITECTURES])
+@pytest.mark.parametrize("table", [FLOAT[:, 0], INT[:, 0], UINT[:, 0]], ids=str)
+def test_any_template_searches_in_a_table(table, target):
+    def searched(x, y, pixels, table):
+        rows = np.searchsorted(table, x) + 1
+        pictures = np.searchsorted(table, pixels) * [1, 2, 3]
+        return rows, rows.sum(axis=1), rows.sum(axis=0), rows.max(), pictures, table[:3] @ y[:3]
+
+    pixels = np.ones((40, 50, 3), table.dtype)
+    args = table[:48].reshape(6, 8).copy(), SQUARE, pixels, table.copy()
+    lowered = ow.fuse(searched).lower(*args, target=target).lowered
+    assert any(node.operator.name == "gather_inside" for node in lowered.graph.nodes)
 
 
 @pytest.mark.parametrize("arity", [1, 2])

@@ -22,6 +22,7 @@ FIGURES = (Figure("time", "bins", "time", "bins", panels=("function",), xlog=2),
 SIZES = {"host": (2_000_000,), "cuda": (2_000_000,)}
 QUICK = (100_000,)
 BINS = (4, 16, 64, 256)
+PEERS_AT = (16, 256)
 
 
 def bincount(x: Any, names: Any) -> Any:
@@ -54,7 +55,7 @@ def measure(record: Record) -> None:
                     fn, [given, names],
                     {"function": fn.__name__, "bins": bins, "elements": size},
                     nbytes=given.nbytes + 8 * bins, flops=size, dtype=np.int64, own=own,
-                ), with_peers=bins in (BINS[1], BINS[-1]))  # fmt: skip
+                ), with_peers=bins in PEERS_AT)  # fmt: skip
 
 
 def reading(found: Mapping[str, Any]) -> str:
