@@ -85,7 +85,7 @@ def _has_no_kernel(asked: LibraryRequest) -> bool:
     if not is_traced_array(asked["a"]) or asked["density"]:
         return True
     try:
-        bins_of_histogram(*(asked[name] for name in ("a", "bins", "density", "weights")))
+        bins_of_histogram(*(asked[name] for name in ("a", "bins", "density", "weights", "range")))
     except UnsupportedError:
         return True
     return False

@@ -217,7 +217,7 @@ def interp(
     ends = [end for end in (left, right) if end is not None]
     if any(map(np.iscomplexobj, (x, xp) if is_complex(fp) else (x, xp, *ends))):
         raise UnsupportedError("interp: complex numbers beside real values, which NumPy refuses")
-    x, xp = x.astype(np.float64), xp.astype(np.float64)
+    x = x.astype(np.float64)
     tracer, builder = xp.tracer, xp.tracer.builder
     if (xp.ndim, fp.ndim) != (1, 1):
         raise ShapeError("interp: data points must be 1-D sequences")
@@ -227,9 +227,9 @@ def interp(
     if not builder.require(Expr("ge", (counts[0], literal(2)))):
         raise UnsupportedError("interp: fewer than two points")
     if not is_complex(fp):
-        return _on_lines(x, xp, fp.astype(np.float64), left, right)
+        return _on_lines(x, xp, fp, left, right)
     re, im = (
-        _on_lines(x, xp, part(fp).astype(np.float64), *(_part_of(e, part) for e in (left, right)))
+        _on_lines(x, xp, part(fp), *(_part_of(e, part) for e in (left, right)))
         for part in (OPERATORS["real"], OPERATORS["imag"])
     )
     return OPERATORS["join"](re, np.where(np.isnan(x), 0.0, im))  # the result at NaN is NaN + 0j
@@ -245,8 +245,12 @@ def _on_lines(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     last = xp.shape[0] - 1
     above = _found(xp, x, "right")
     low = np.clip(above - one, 0, last - 1)
-    points: list[Any] = [gathered_inside(a, p) for a in (xp, fp) for p in (low, low + one)]
-    x0, x1, y0, y1 = points
+    # from memory as they are: a table that is computed first would be looked up with a check
+    points = (gathered_inside(a, p) for a in (xp, fp) for p in (low, low + one))
+    x0, x1, y0, y1 = (point.astype(np.float64) for point in points)
+    (first, final), (begin, end) = (
+        (a[0].astype(x.dtype), a[-1].astype(x.dtype)) for a in (xp, fp)
+    )
     slope = (y1 - y0) / (x1 - x0)
     found = slope * (x - x0) + y0
     again = slope * (x - x1) + y1
@@ -254,6 +258,6 @@ def _on_lines(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     found = np.where(np.isnan(found), again, found)
     found = np.where(x == x0, y0, found)
     ends = [weak_or_lifted(xp.tracer, end) for end in (left, right) if end is not None]
-    below, beyond = (fp[0] if left is None else ends[0]), (fp[-1] if right is None else ends[-1])
-    found = np.where(x == xp[-1], fp[-1], np.where(x > xp[-1], beyond, found))
-    return np.where(np.isnan(x), x, np.where(x < xp[0], below, found))
+    below, beyond = (begin if left is None else ends[0]), (end if right is None else ends[-1])
+    found = np.where(x == final, end, np.where(x > final, beyond, found))
+    return np.where(np.isnan(x), x, np.where(x < first, below, found))

@@ -122,11 +122,10 @@ def histogram(
     Raises:
         UnsupportedError: see ``bins_of_histogram`` and ``_counted``.
     """
-    count, tracer = bins_of_histogram(a, bins, density, weights), a.tracer
+    count, tracer = bins_of_histogram(a, bins, density, weights, range), a.tracer
     x = a.reshape(-1)
     if range is not None or tracer.builder.is_empty(a.value.shape):
-        ends = (0, 1) if range is None else tuple(map(tracer.concrete, range))
-        found, edges = _of_range(x, count, ends)
+        found, edges = _of_range(x, count, *_known_edges(x, count, range))
     else:
         found, edges = _of_all(x, count)
     if density:
@@ -134,12 +133,12 @@ def histogram(
     return found, edges
 
 
-def bins_of_histogram(a: Any, bins: Any, density: Any, weights: Any) -> int:
+def bins_of_histogram(a: Any, bins: Any, density: Any, weights: Any, range: Any) -> int:
     """How many bins kernels count.
 
     Raises:
         UnsupportedError: they count none: of other bins, weights, bools, of which NumPy warns,
-            complex and 16-bit numbers.
+            complex and 16-bit numbers, and ranges that NumPy refuses.
     """
     count = _number_of(a, bins)
     if count < 1 or weights is not None or not (density is None or type(density) is bool):
@@ -149,6 +148,8 @@ def bins_of_histogram(a: Any, bins: Any, density: Any, weights: Any) -> int:
         raise UnsupportedError(f"np.histogram: {count} bins")
     if a.dtype.kind not in "iuf" or a.dtype == np.float16 or a.value.dtype is dtypes.BF16:
         raise UnsupportedError(f"np.histogram: of {a.dtype}")
+    if range is not None:
+        _known_edges(a, count, range)
     return count
 
 
@@ -158,23 +159,43 @@ def _number_of(a: Any, bins: Any) -> int:
     return int(found) if isinstance(found, int | np.integer) and found is not True else 0
 
 
-def _of_range(x: Any, count: int, ends: Any) -> Any:
-    """A histogram between two numbers, for which NumPy makes the edges; others are left out."""
+def _known_edges(x: Any, count: int, range: Any) -> tuple[Any, Any, Any]:
+    """The edges that NumPy makes between two numbers, and these as it takes them.
+
+    Raises:
+        UnsupportedError: NumPy refuses them, or the bins have no finite width.
+    """
+    given = (0, 1) if range is None else tuple(map(x.tracer.concrete, range))
     try:
-        made = np.histogram_bin_edges(np.zeros(0, x.dtype), count, ends)
-    except (TypeError, ValueError) as error:
+        made = np.histogram_bin_edges(np.zeros(0, x.dtype), count, given)
+        # the difference of NumPy's integers might have no place in their type
+        first, last = (int(e) if isinstance(e, np.integer | np.bool_) else e for e in given)
+        first, last = (first, last) if first != last else (first - 0.5, last + 0.5)
+        with np.errstate(all="ignore"):
+            span = made.dtype.type(last - first)
+    except (TypeError, ValueError, OverflowError) as error:
         raise UnsupportedError(f"np.histogram: {error}") from None
-    first, last = ends if ends[0] != ends[1] else (ends[0] - 0.5, ends[1] + 0.5)
-    edges, width = x.tracer.copied(made), (last - first) / count
-    with np.errstate(all="ignore"):
-        is_straight = np.array_equal(np.arange(count) * width + first, made[:-1])
+    if not (np.isfinite(made).all() and np.isfinite(span) and span > 0):
+        raise UnsupportedError("np.histogram: bins of no finite width")
+    return made, first, last
+
+
+def _of_range(x: Any, count: int, made: Any, first: Any, last: Any) -> Any:
+    """A histogram between two numbers, for which NumPy makes the edges; others are left out."""
+    dtype, edges, width = made.dtype, x.tracer.copied(made), (last - first) / count
+    straight = np.arange(count).astype(dtype) * dtype.type(width) + dtype.type(first)
+    is_straight = np.array_equal(straight, made[:-1])
 
     def edge(k: Any) -> Any:
-        return k * width + first if is_straight else gathered(edges, [k])
+        if not is_straight:
+            return gathered(edges, [k])
+        return k.astype(dtype) * dtype.type(width) + dtype.type(first)
 
     def found(t: Any) -> Any:
-        bins = _bins(t.astype(made.dtype), edge, first, last, count)
-        return np.where((t >= first) & (t <= last), bins, count)
+        bins = _bins(t.astype(dtype), edge, first, last, count)
+        # whatever an element is, it is counted in memory that there is
+        inside = np.clip(bins, np.int32(0), np.int32(count - 1))
+        return np.where((t >= first) & (t <= last), inside, count)
 
     return _counted("np.histogram", _by_table(x, found), count + 1, notes=False)[:count], edges
 

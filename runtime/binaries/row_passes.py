@@ -126,7 +126,7 @@ def _run(match: re.Match[str], before: str) -> str:
         return match[0]
     ends = EDGE.search(body.text)
     edge = ends[1] if ends else "width"
-    short = shortened(body.text, before, f"{NOTED}.at(l)")
+    short = shortened(body.text, before, f"{NOTED}.at(l, j0 + l < {edge})")
     chunks = f"{HEADS[match['head']]}, {edge} / LANES, "
     by_fours = "<true>" if OF_BYTES.search(body.text) else ""
     plainly = Way(f"ow_run_chunks{by_fours}({chunks}", "", body.text)

@@ -60,12 +60,14 @@ class NativeStart:
 
     def run(self, words: bytes, arrays: Sequence[Any], numbers: Sequence[Any]) -> None:
         """Start all parts with these words, and give the arena back, which is the last array."""
-        for part in self._parts:
-            if isinstance(part, NativeSteps):
-                part.start(words)
-            else:
-                part(arrays, numbers)
-        self._give_back(arrays[-1])
+        try:
+            for part in self._parts:
+                if isinstance(part, NativeSteps):
+                    part.start(words)
+                else:
+                    part(arrays, numbers)
+        finally:
+            self._give_back(arrays[-1])
 
     def many(self, turns: Turns, times: int) -> None:
         """Run that many steps of a loop by one call of C, where all of them are kernels."""

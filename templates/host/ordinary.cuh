@@ -49,12 +49,13 @@ template <int N, class F> OW_INLINE auto places_noted(index_t j0, const F& place
 template <bool ANY, class BITS> struct NotedLane {
     enum { WHOLE = ANY, SHIFT = sizeof(BITS) == 8 ? 32 : 0 };
     BITS& noted;
-    OW_SPECIAL void note(unsigned bits) { if constexpr (!ANY) noted |= (BITS)bits << SHIFT; }
-    OW_SPECIAL void note(unsigned long long bits) { if constexpr (!ANY) noted |= bits >> (32 - SHIFT); }
+    const BITS here;  // no bit of a lane behind the row
+    OW_SPECIAL void note(unsigned bits) { if constexpr (!ANY) noted |= ((BITS)bits << SHIFT) & here; }
+    OW_SPECIAL void note(unsigned long long bits) { if constexpr (!ANY) noted |= (BITS)(bits >> (32 - SHIFT)) & here; }
 };
 template <bool ANY, class BITS, int N> struct NotedLanes {
     BITS noted[ANY ? 1 : N] = {};
-    OW_SPECIAL NotedLane<ANY, BITS> at(int l) { return {noted[ANY ? 0 : l]}; }
+    OW_SPECIAL NotedLane<ANY, BITS> at(int l, bool here) { return {noted[ANY ? 0 : l], mask_if<BITS>(here)}; }
     OW_SPECIAL bool any() const {
         BITS all = 0;
         for (const BITS bits : noted) all |= bits;

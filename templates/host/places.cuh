@@ -111,7 +111,7 @@ template <class T, class I> struct PlaceFound<Smallest<T, I>> : Found<Smallest<T
 
 // Where nothing is noted.
 struct NoNotes {
-    OW_SPECIAL NoNotes& at(int) { return *this; }
+    OW_SPECIAL NoNotes& at(int, bool) { return *this; }
     OW_SPECIAL bool any() const { return false; }
 };
 template <class Notes> inline constexpr bool OW_NOTES = true;

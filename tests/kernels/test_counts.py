@@ -1,4 +1,4 @@
-"""Counts of elements by their values, for a GPU: ``np.bincount`` by shared memory and atomics."""
+"""Counts of elements by their values: ``np.bincount``, on a GPU by shared memory and atomics."""
 
 import re
 from dataclasses import replace

@@ -53,3 +53,16 @@ def test_a_line_between_two_points_and_beyond_them_is_numpys():
         xp, fp = np.sort(rng.standard_normal(length)), rng.standard_normal(length)
         x = np.concatenate([xp, rng.standard_normal(50) * 2, [np.nan, np.inf, -np.inf]])
         assert fused(x, xp, fp).tobytes() == np.interp(x, xp, fp).tobytes()
+        narrow = xp.astype("f4"), fp.astype("f4")
+        assert fused(x, *narrow).tobytes() == np.interp(x, *narrow).tobytes()
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("length", [2, 3, 4, 5])
+def test_lines_are_numpys_on_a_gpu(length):
+    rng = np.random.default_rng(length)
+    xp, fp = np.sort(rng.standard_normal(length)).astype("f4"), rng.standard_normal(length)
+    x = np.concatenate([xp, rng.standard_normal(20) * 2, [np.nan, np.inf, -np.inf]])
+    program = ow.fuse(np.interp, fullgraph=True).lower(x, xp, fp, target="sm_80")
+    assert len(program.kernels) == 1
+    assert program.verify(x, xp, fp).tobytes() == np.interp(x, xp, fp).tobytes()
