@@ -209,3 +209,15 @@ def test_an_index_that_has_no_element_leaves_arguments_as_numpy_does():
             function(u, bad)
     np.testing.assert_array_equal(ours, plain)
     assert call is not None
+
+
+def test_a_call_that_a_kernel_cannot_compute_is_left_to_python():
+    x = np.arange(40)
+    _, call = warmed(
+        lambda x: (x * 2, np.bincount(x, minlength=50), np.bincount(x // 2, minlength=20)), (x,)
+    )
+    assert call(x) is not UNKNOWN
+    for wrong in (-1, 60, 45):  # 45 has a bin of the first kernel that counts, none of the second
+        given = x.copy()
+        given[3] = wrong
+        assert call(given) is UNKNOWN
