@@ -521,7 +521,7 @@ CASES |= {
     "counts in chunks": (counted(50, 3), [numbers(np.int32, 150, 2355)],
                          {"BLOCK": 32, "CHUNKS": 4, "COPIES": 32}),
     "counts in runs": (counted(50), [numbers(np.int32, 50, 2355)],
-                       {"BLOCK": 32, "CHUNKS": 2, "USE_RUNS": 1}),
+                       {"BLOCK": 64, "CHUNKS": 2, "COPIES": 4, "USE_RUNS": 1}),
     "counts in memory": (counted(40), [numbers(np.int64, 40, 1500)[1:]],
                          {"BLOCK": 64, "USE_SHARED_MEMORY": 0}),
     "counts of bytes in memory": (counted(256), [numbers(np.uint8, 256, 1500)],
