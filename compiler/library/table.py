@@ -14,7 +14,7 @@ from opweave.compiler.library import rules
 from opweave.compiler.library import rules_linalg as linalg
 from opweave.compiler.library.rules import LibraryRequest, Rule
 from opweave.compiler.numpy_api.signatures import NumpyParameters
-from opweave.compiler.numpy_api.statistics_correlating import bins_of_histogram
+from opweave.compiler.numpy_api.statistics_correlating import asked_of_histogram
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import UnsupportedError
 from opweave.opcodes.operators.library_calls import name_of
@@ -85,7 +85,7 @@ def _has_no_kernel(asked: LibraryRequest) -> bool:
     if not is_traced_array(asked["a"]) or asked["density"]:
         return True
     try:
-        bins_of_histogram(*(asked[name] for name in ("a", "bins", "density", "weights", "range")))
+        asked_of_histogram(*(asked[name] for name in ("a", "bins", "density", "weights", "range")))
     except UnsupportedError:
         return True
     return False

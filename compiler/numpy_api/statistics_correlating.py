@@ -120,21 +120,20 @@ def histogram(
     """Counts by bins of one width, and their edges; NumPy's own way, so that each edge is its own.
 
     Raises:
-        UnsupportedError: see ``bins_of_histogram`` and ``_counted``.
+        UnsupportedError: see ``asked_of_histogram`` and ``_counted``.
     """
-    count, tracer = bins_of_histogram(a, bins, density, weights, range), a.tracer
+    count, known = asked_of_histogram(a, bins, density, weights, range)
     x = a.reshape(-1)
-    if range is not None or tracer.builder.is_empty(a.value.shape):
-        found, edges = _of_range(x, count, *_known_edges(x, count, range))
-    else:
-        found, edges = _of_all(x, count)
+    found, edges = _of_all(x, count) if known is None else _of_range(x, count, *known)
     if density:
         found = found / np.diff(edges).astype(np.float64) / found.sum()
     return found, edges
 
 
-def bins_of_histogram(a: Any, bins: Any, density: Any, weights: Any, range: Any) -> int:
-    """How many bins kernels count.
+def asked_of_histogram(
+    a: Any, bins: Any, density: Any, weights: Any, range: Any
+) -> tuple[int, tuple[Any, Any, Any] | None]:
+    """How many bins kernels count, and ``_known_edges``; None where elements give the ends.
 
     Raises:
         UnsupportedError: they count none: of other bins, weights, bools, of which NumPy warns,
@@ -148,9 +147,9 @@ def bins_of_histogram(a: Any, bins: Any, density: Any, weights: Any, range: Any)
         raise UnsupportedError(f"np.histogram: {count} bins")
     if a.dtype.kind not in "iuf" or a.dtype == np.float16 or a.value.dtype is dtypes.BF16:
         raise UnsupportedError(f"np.histogram: of {a.dtype}")
-    if range is not None:
-        _known_edges(a, count, range)
-    return count
+    if range is None and not a.tracer.builder.is_empty(a.value.shape):
+        return count, None
+    return count, _known_edges(a, count, (0, 1) if range is None else range)
 
 
 def _number_of(a: Any, bins: Any) -> int:
@@ -165,7 +164,7 @@ def _known_edges(x: Any, count: int, range: Any) -> tuple[Any, Any, Any]:
     Raises:
         UnsupportedError: NumPy refuses them, or the bins have no finite width.
     """
-    given = (0, 1) if range is None else tuple(map(x.tracer.concrete, range))
+    given = tuple(map(x.tracer.concrete, range))
     try:
         made = np.histogram_bin_edges(np.zeros(0, x.dtype), count, given)
         # the difference of NumPy's integers might have no place in their type

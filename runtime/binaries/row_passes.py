@@ -2,9 +2,10 @@
 
 In a kernel's text each lane asks whether it lies inside of the row, and functions and divisions
 take any number.  A host runs whole chunks without the question (``ow_run_chunks`` of
-``templates/host/rows.cuh``) and with the short functions of ``templates/host/ordinary.cuh``
-(``ow_run_pass``); the last chunk, and all of them again where other numbers came, as they are
-written.  Places of extremes are found by ``templates/host/places.cuh``.  Lines keep their numbers.
+``templates/host/rows.cuh``), and all chunks with the short functions of
+``templates/host/ordinary.cuh`` (``ow_run_pass``); all of them again, as they are written, where
+other numbers came.  Places of extremes are found by ``templates/host/places.cuh``.  Lines keep
+their numbers.
 """
 
 from __future__ import annotations

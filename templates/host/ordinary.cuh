@@ -62,9 +62,9 @@ template <bool ANY, class BITS, int N> struct NotedLanes {
         return all >> (8 * sizeof(BITS) - 1);
     }
 };
-// The chunks of a row as by ow_run_chunks: whole ones for ordinary numbers, the others, and all of
-// them where a number was none, for any.  `begin` sets running values as they were.  Short rows, and
-// some rows behind one with such a number, are computed for any at once.
+// The chunks of a row as by ow_run_chunks, for ordinary numbers, and all of them again for any where a
+// number was none; lanes behind the row note nothing.  `begin` sets running values as they were.  Rows
+// of few chunks, where asked, and some rows behind one with such a number, are computed for any at once.
 static unsigned ow_rare_rows;
 template <class BITS, int N, class Begin, class Body>
 OW_INLINE void ow_run_pass(const index_t first, const index_t end, const index_t step, const index_t whole,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.runtime.host import pool
 from opweave.runtime.host.warm_layout import UNKNOWN
 from tests.warm.by_c import arrays_in, copied
 from tests.warm.test_warm_calls import CALLS, ENOUGH, Body, Counting, D, warmed
@@ -88,10 +89,11 @@ def test_temporaries_are_given_back(rows):
     x = np.ones((rows, 60))
     fused, call = warmed(lambda x: np.cumsum(x.T * 2, 1).sum(0), (x,))
     np.testing.assert_array_equal(call(x), np.cumsum(x.T * 2, 1).sum(0))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before, mapped = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, pool.counts().mapped
     for _ in range(2000):
         fused(x)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_000  # KiB
+    assert pool.counts().mapped == mapped
 
 
 def swapped(held, key, made):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opweave.runtime.host import warm_layout
+from opweave.runtime.host import native, warm_layout
 from opweave.templates import RUNTIME
 
 HEADERS = "".join(
@@ -39,6 +39,11 @@ def test_limits_are_the_same():
     assert {name: getattr(warm_layout, name) for name in LIMITS} == {
         name: int(limit) for name, limit in LIMITS.items()
     }
+
+
+def test_a_call_that_a_kernel_cannot_compute_ends_alike():
+    text = Path(RUNTIME).read_text()
+    assert int(re.search(r"FIRST_REFUSED = (-?\d+)", text)[1]) == native.FIRST_REFUSED
 
 
 def members(name):
