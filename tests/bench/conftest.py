@@ -41,7 +41,7 @@ def small(monkeypatch, host):
     monkeypatch.setattr(load("network"), "LAYERS", (1,))
     monkeypatch.setattr(load("shapes"), "QUICK", (1, 8))
     monkeypatch.setattr(load("tiles"), "QUICK", (0.03125,))
-    monkeypatch.setattr(load("histogram"), "BINS", (4,))
+    monkeypatch.setattr(load("histogram"), "BINS", load("histogram").PEERS_AT[:1])
     monkeypatch.setattr(load("transformer"), "QUICK", ((8, 16),))
     for name in ("traffic", "intensity", "transpose", "convolution", "histogram"):
         monkeypatch.setattr(load(name), "QUICK", (64,))
