@@ -73,7 +73,7 @@ def repeat(
     stays (``x @ w``) whose rows a block holds, the loop is the kernel's own, for up to 4096 steps
     a launch: the state stays in registers, or in memory that only its block reads and writes.
     The rest of the loop is C's on the host, over two arrays that take turns, with the products of
-    NumPy's BLAS (vectors and batches of matrices are asked of NumPy in Python), and on a GPU CUDA
+    NumPy's BLAS (called by C, too), and on a GPU CUDA
     graphs of many steps each.  A step with a counter, or that returns numbers, is compiled once
     for all of them, and launched once a round.
 

@@ -85,16 +85,33 @@ class Picking(Equations):
         room = self.view_in(self.room(), I64, mask.sizes)
         count = self.text.fresh("count")
         self.text.add(f"int64 {count} = 0;")
-
-        def note(places: Sequence[str]) -> None:
-            chosen = self.element(mask, places)
-            self.text.add(f"store({room.pointer} + {count}, {_sum(view, axis, places)});")
-            self.text.add(f"{count} += {chosen};")
-
-        self.each(mask.sizes, note, are_apart=False)
+        self.each(
+            mask.sizes[:-1],
+            lambda places: self._note(view, axis, mask, places, f"{room.pointer}, {count}"),
+            are_apart=False,
+        )
         size = Size.of(self.text.named("int64", count, "n"))
         self.indexing.facts.learn(size.text, Size.of(0), Size.of(LONGEST))
         return replace(room, sizes=(size,), strides=("1",))
+
+    def _note(
+        self, view: Strided, axis: int, mask: Array, places: Sequence[str], noted: str
+    ) -> None:
+        """Where the elements of a row of a mask are: as bytes first, which are seldom set."""
+        k, j, row, end, chosen = (self.text.fresh(n) for n in ("k", "j", "row", "end", "chosen"))
+        size = mask.sizes[-1].text
+        with self.text.block(f"for (int64 {row} = 0; {row} < {size}; {row} += LOOP_CHOSEN)"):
+            self.text.add(f"bool {chosen}[LOOP_CHOSEN];")
+            self.text.add(f"const int64 {end} = loop_end({row}, {size});")
+
+            def choose() -> None:
+                at = self.text.named("int64", f"{row} + {j}", "k")
+                self.text.add(f"{chosen}[{j}] = {self.element(mask, [*places, at])};")
+
+            self.nested([f"for (int64 {j} = 0; {j} < {end}; ++{j})"], choose)
+            where = f"[&](int64 {k}) {{ return {_sum(view, axis, [*places, k])}; }}"
+            self.text.add(f"loop_note({chosen}, {row}, {end}, {noted}, {where});")
+        self.text.add(f"LOOP_TICK({mask.sizes[-1].factor});")
 
     def _of(self, view: Strided, axis: int, arrays: Sequence[Array]) -> Strided:
         """Where the elements are at the places that index arrays name."""

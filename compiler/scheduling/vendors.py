@@ -25,6 +25,8 @@ BLAS_FROM = 1 << 14  # multiply-adds, or results
 BLAS_DEPTH = 16
 BLAS_COLUMNS = 8
 BLAS_ROWS = 512
+# Of a batch each matrix has this many at least: its call took 0.2 us, by an AMD EPYC (Zen 3).
+BLAS_EACH = 1 << 8
 ON_HOST = (F32, F64, C64, C128)
 
 # What is reached on a GPU of the device's peak of float32, by our kernels and by the library: ours
@@ -80,9 +82,9 @@ def choice(
     if asked is not None:
         return Choice(asked, f", as {USE_VENDOR}={int(asked)} asks")
     if device.is_host:
-        steps = rows * depth * columns
-        by_library = is_for_blas(rows, depth, columns)
-        return Choice(by_library, f", of {steps:,} multiply-adds a matrix")
+        matrices = _matrices(node, extents)
+        by_library = is_for_blas(rows, depth, columns, matrices)
+        return Choice(by_library, f", of {rows * depth * columns:,} multiply-adds a matrix")
     if columns == 1:  # at the rate of memory
         return Choice(False, ", a sum along rows")
     if graph.repeated and columns <= MOST_TURNING:
@@ -94,10 +96,10 @@ def choice(
     return Choice(by_library, f", {least:.3g} us; {other} {most:.3g} us (a model)")
 
 
-def is_for_blas(rows: int, depth: int, columns: int) -> bool:
+def is_for_blas(rows: int, depth: int, columns: int, matrices: int = 1) -> bool:
     """Whether a product on the host goes to NumPy's BLAS; loops of Python ask in C."""
-    pays = depth >= BLAS_DEPTH or columns < BLAS_COLUMNS
-    if pays and rows * depth * columns >= BLAS_FROM:
+    pays, steps = depth >= BLAS_DEPTH or columns < BLAS_COLUMNS, rows * depth * columns
+    if pays and steps >= BLAS_EACH and steps * matrices >= BLAS_FROM:
         return True
     return columns > 1 and (rows >= BLAS_ROWS or rows * columns >= BLAS_FROM)
 
@@ -157,10 +159,7 @@ def on_tensor_cores(node: Node) -> bool:
 
 def _calls(node: Node, extents: Extents) -> int:
     """Calls of CuPy's matmul for a product, which takes matrices of 16 bits one by one."""
-    is_folded = len(node.values[1].shape) == 2  # the batch joins the rows
-    if is_folded or node.result.dtype not in HALVES:
-        return 1
-    return count(node.result.shape[:-2], extents)
+    return _matrices(node, extents) if node.result.dtype in HALVES else 1
 
 
 def _library(device: Device) -> str:
@@ -175,9 +174,14 @@ def _served(device: Device) -> tuple[DType, ...]:
 
 
 def _sizes(node: Node, extents: Extents) -> tuple[int, int, int]:
+    """Rows, depth, and columns; a batch by one matrix is one product of all its rows."""
     x, y = (value.shape for value in node.values)
-    rows, depth, columns = (extent_of(e, extents) for e in (x[-2], x[-1], y[-1]))
-    return rows, depth, columns
+    rows = count(x[:-1] if len(y) == 2 else x[-2:-1], extents)
+    return rows, extent_of(x[-1], extents), extent_of(y[-1], extents)
+
+
+def _matrices(node: Node, extents: Extents) -> int:
+    return 1 if len(node.values[1].shape) == 2 else count(node.result.shape[:-2], extents)
 
 
 def _is_followed(node: Node, graph: FunctionGraph) -> bool:

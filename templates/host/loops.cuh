@@ -192,6 +192,22 @@ template <class T> OW_INLINE int64 loop_bits(T x) {
     return bits;
 }
 
+// What a mask chooses of a row, so many places at a time: `where` they are is noted in `to`.  Most masks choose few,
+// so eight places of which none is chosen are passed over at once.
+#define LOOP_CHOSEN 256
+OW_INLINE int64 loop_end(int64 first, int64 size) { return size - first < LOOP_CHOSEN ? size - first : LOOP_CHOSEN; }
+template <class Where>
+OW_INLINE void loop_note(const bool* chosen, int64 first, int64 end, int64* to, int64& count, Where where) {
+    int64 j = 0;
+    for (; j + 8 <= end; j += 8) {
+        uint64 any;
+        OW_COPY(&any, chosen + j, 8);
+        if (!any) continue;
+        for (int k = 0; k < 8; ++k) to[count] = where(first + j + k), count += chosen[j + k];
+    }
+    for (; j < end; ++j) to[count] = where(first + j), count += chosen[j];
+}
+
 // The bytes that an array has, from the first to the one behind the last; none where it is empty.
 struct LoopSpan {
     const char *low, *high;

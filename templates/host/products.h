@@ -8,6 +8,7 @@ struct Product {  // runtime/host/blas.py packs it; of a matrix with a vector `x
     long long x_lies, x_line, y_lies, y_line, out_line;  // CBLAS_TRANSPOSE, elements between lines
     void* routine;
     long long kind;
+    long long count, x_step, y_step, out_step;  // of a batch, and bytes from one matrix to the next; loops have none
 };
 enum { PRODUCT_AS_IT_IS = 111, PRODUCT_TRANSPOSED = 112, PRODUCT_ROW_MAJOR = 101, PRODUCT_COLUMN_MAJOR = 102 };
 // What is added to 0 to 3, the kinds of numbers: a matrix by a vector, the other way round, two vectors,

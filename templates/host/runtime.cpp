@@ -374,7 +374,13 @@ void compute_product(const Product* product) {
 }  // namespace
 
 extern "C" void ow_product(const char* args, const Triple*, long long, long long) {
-    compute_product((const Product*)args);
+    Product p = *(const Product*)args;
+    for (long long each = 0; each < p.count; ++each) {
+        compute_product(&p);
+        p.x = (const char*)p.x + p.x_step;
+        p.y = (const char*)p.y + p.y_step;
+        p.out = (char*)p.out + p.out_step;
+    }
 }
 // What a loop gets; `routines` are those that NumPy's BLAS has.
 extern "C" void ow_product_library(ProductLibrary* library) { library->compute = compute_product; }

@@ -110,6 +110,47 @@ def test_what_numpy_does_by_other_routines_is_left_to_it(shapes):
     np.testing.assert_array_equal(ow.fuse(lambda x, y: (x @ y) * 2)(x, y), (x @ y) * 2)
 
 
+# shapes of two factors, their product, whether C asks for it
+BATCHES = {
+    "by one matrix": ((6, 5, N), (N, 7), lambda x, y: x @ y, True),
+    "rows by one matrix": ((60, 1, N), (N, N), lambda x, y: x @ y, True),
+    "rows of two axes": ((5, 12, 1, N), (N, N), lambda x, y: x @ y, True),
+    "few columns": ((50, 40, 3), (3, 3), lambda x, y: x @ y, True),
+    "by a column": ((8, 60, N), (N, 1), lambda x, y: x @ y, True),
+    "by a vector": ((8, 60, N), (N,), lambda x, y: x @ y, True),
+    "by one matrix that lies turned": ((6, 5, N), (9, N), lambda x, y: x @ y.T, True),
+    "computed": ((6, 5, N), (N, 17), lambda x, y: (x * 2) @ y + 1, True),
+    "parts of rows": ((6, 9, N), (N, N), lambda x, y: x[:, 2:] @ y, True),
+    "each second": ((6, 9, N), (N, N), lambda x, y: x[::2] @ y, True),
+    "each second of rows": ((60, 2, N), (N, N), lambda x, y: x[:, :1] @ y, True),
+    "backwards": ((6, 9, N), (N, N), lambda x, y: x[::-1] @ y, True),
+    "one matrix by each": ((N, N), (4, N, N), lambda x, y: x @ y, True),
+    "one row by each": ((N,), (40, N, N), lambda x, y: x @ y, True),
+    "each by its own": ((4, N, N), (4, N, 9), lambda x, y: x @ y, True),
+    "small ones": ((40, 12, 30), (40, 30, 12), lambda x, y: x @ y, True),
+    "rows by their own": ((40, 1, N), (40, N, N), lambda x, y: x @ y, True),
+    "columns by their own": ((40, N, N), (40, N, 1), lambda x, y: x @ y, True),
+    "of two axes": ((2, 3, N, N), (2, 3, N, N), lambda x, y: x @ y, True),
+    "by what is transposed": ((4, N, 9), (1,), lambda x, y: x @ x.swapaxes(1, 2), True),
+    "axes that lie turned": ((3, 2, N, N), (2, 3, N, N), lambda x, y: x.swapaxes(0, 1) @ y, False),
+    "each by each": ((2, 1, N, N), (3, N, N), lambda x, y: x @ y, False),
+    "no batch": ((0, N, N), (N, N), lambda x, y: x @ y, True),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("name", BATCHES)
+def test_batches_are_called_by_c(name, dtype):
+    first, second, form, by_c = BATCHES[name]
+    x, y, fused = factor(dtype, 1, *first), factor(dtype, 2, *second), ow.fuse(form)
+
+    found = fused(x, y)
+
+    assert (fused.bound((x, y))[0].prepared.start.whole is not None) is by_c
+    np.testing.assert_allclose(found, form(x, y), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(found, fused.unfused()(x, y))
+
+
 def by_its_transpose(x):
     t = x * 2
     return t @ t.T
