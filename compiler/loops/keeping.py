@@ -102,6 +102,13 @@ class Keeping(NumberNames):
             kind = f"{number.maybe} ? {kind} : {pythons}"
         self.text.add(f"{kept.c_name}.number({kind}, {bits});")
 
+    def is_left(self, held: Strided) -> bool:
+        """Whether a call that has returned made an array, which has no other name any more."""
+        bases = {held.base, *held.one_with}
+        names = [h for env in (*self.callers, self.env) for h in env.values()]
+        alive = {h.base for h in names if isinstance(h, Strided)} | self.in_lists.keys()
+        return bases <= self.held_by.keys() and bases.isdisjoint(alive)
+
     def one_of_two(self, name: str, held: Strided, made: Strided) -> Strided:
         """A copy that is the same array as another one in Python, while neither is made anew.
 

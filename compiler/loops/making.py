@@ -218,6 +218,24 @@ def _diag(self: Statements, array: Held) -> Held:
     return Elements(vector.dtype, (size, size), element, (vector,))
 
 
+def _triangle(kept: str) -> Callable[..., Held]:
+    """``np.tril`` and ``np.triu``: ``kept`` compares how far right of the diagonal, with k."""
+
+    def find(self: Statements, m: Held, k: Held = literal(0)) -> Held:
+        found, by = as_array(self, m), as_number(k)
+        if found.rank < 2 or by.type is not int:
+            raise NoLoopError("a triangle of other than matrices, from an integer on")
+        zero = self.converted(literal(0), found.dtype)
+
+        def element(places: Sequence[str]) -> str:
+            text = self.text.named(found.dtype.register, self.element(found, places))
+            return f"({places[-1]} - {places[-2]} {kept} {by.text} ? {text} : {zero})"
+
+        return Elements(found.dtype, found.sizes, element, reads_of(found))
+
+    return find
+
+
 def _identity(self: Statements, n: Held, *, dtype: Held = DOUBLE) -> Held:
     size, asked = _extent(self, n), _asked(dtype)
     one, zero = (self.converted(literal(number), asked) for number in (1, 0))
@@ -250,6 +268,8 @@ MAKING: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.diag, _diag),
     (np.diagonal, _diagonal),
     (np.fill_diagonal, _fill_diagonal),
+    (np.tril, _triangle("<=")),
+    (np.triu, _triangle(">=")),
     (np.eye, _identity),
     (np.identity, _identity),
     (np.arange, _arange),

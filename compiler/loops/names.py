@@ -77,6 +77,8 @@ class LoopNames(Keeping):
             is_owned = held.base in self.held_by or held.base in self.given
             if not is_owned or not self.is_known("copies", name):
                 return self.view_of(name, held)
+            if self.is_left(held):
+                return self._array_in(name, self.copied(held))
             return self.one_of_two(name, held, self._array_in(name, self.copied(held)))
         if isinstance(held, Number):
             return self.number_in(name, held)

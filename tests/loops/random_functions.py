@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.loops.random_text import Statement, Writer
+from tests.loops.random_text import MATCHED, Statement, Writer
 
 
 class FunctionWriter(Writer):
@@ -61,3 +61,21 @@ class FunctionWriter(Writer):
 
     def function(self) -> list[Statement]:
         return ["g, h = [], []", "w = y * 2", *super().function()]
+
+
+class CallWriter(FunctionWriter):
+    """Writes one function, which calls functions that return arrays, too."""
+
+    def line(self) -> str:
+        if self.chance(0.7):
+            return super().line()
+        name, v, c = self.one("v", "w"), self.vector(), self.scalar(0)
+        call = self.one("scaled", "halved", "same")
+        left, right = self.random.choice(MATCHED)
+        return self.one(
+            f"{name} = {call}({self.one('v', 'w', v)})", f"{name} = scaled({self.row(left, 1)})",
+            f"{v}[{left or ':'}] = scaled({self.row(right, 1)}, {c})", "v, w = w, halved(v)",
+            f"{name} = {call}(w) + {call}({v})", f"s = {call}({name})[{self.place()}]",
+            f"w = scaled({self.matrix()}, {c})", f"t = np.triu({self.matrix()}, {self.whole(0)}).sum()",
+            f"{self.matrix()}[:] = np.tril({self.grid()})", f"v = w = scaled({v})",
+        )  # fmt: skip

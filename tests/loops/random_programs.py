@@ -21,7 +21,7 @@ import numpy as np
 from opweave._loops.rolled import Rolled
 from opweave.compiler.captures.source import NoLoopError
 from opweave.opcodes.errors import OutOfRangeError
-from tests.loops.random_functions import FunctionWriter
+from tests.loops.random_functions import CallWriter, FunctionWriter
 from tests.loops.random_text import RESULTS, Statement, Writer, text_of
 
 DTYPES = ("f8", "f8", "f8", "f4", "i8", "i4", "u1", "i1", "u8", "f2", "c8", "?")
@@ -41,8 +41,12 @@ LOOSE = (
     "det(",
 )
 TOLERANCE = {"f2": 1e-2, "f4": 1e-4, "c8": 1e-4}
-# Seeds from here on call more functions.
-OF_FUNCTIONS = 1_000_000
+# Who writes programs from a seed on, and what these return.
+WRITERS = (
+    (0, Writer, RESULTS),
+    (1_000_000, FunctionWriter, (*RESULTS, "g", "h")),
+    (2_000_000, CallWriter, (*RESULTS, "g", "h")),
+)
 MOST_STEPS = 60  # of shrinking
 MOST_SECONDS = 5.0  # of a call, with what it compiles
 
@@ -71,9 +75,7 @@ class Program:
 
 def made(seed: int) -> Program:
     chosen = random.Random(seed)
-    write, names = (
-        (Writer, RESULTS) if seed < OF_FUNCTIONS else (FunctionWriter, (*RESULTS, "g", "h"))
-    )
+    write, names = next(row for first, *row in reversed(WRITERS) if seed >= first)
     statements = write(chosen).function()
     results = [name for name in names if chosen.random() < 0.25]
     return Program(statements, results, seed)

@@ -40,6 +40,22 @@ def smooth(v, w):
     return v[-1]
 
 
+def scaled(v, q=2.0):
+    w = v * q
+    return w
+
+
+def halved(v, by=1):
+    w = v / 2
+    u = w
+    u[:1] += by
+    return u
+
+
+def same(v):
+    return v
+
+
 """
 # Of the module: names that functions have, too.
 IMPORTS = "import math\n\nimport numpy as np\n\n"

@@ -49,6 +49,49 @@ def of_arrays(x, out):
         )
 
 
+def scaled(x, by):
+    made = x * by
+    made[1:] += x[:-1]
+    return made
+
+
+def changed(x):
+    made = x + 1
+    other = made
+    other[0] = 0
+    return made
+
+
+def itself(x):
+    return x
+
+
+def of_calls(x, A, out):
+    found, kept = scaled(x, 2), A
+    for k in range(4):
+        out[k] = found.sum() + kept[1].sum()
+        x[:] = x + found * 0.5
+        found, kept = scaled(found + x, k), scaled(kept, 0.5)
+        again = changed(found)
+        out[k] += again[0] + found[0] + again[1]
+    return found, again, kept
+
+
+def of_calls_in_turn(x, out):
+    before = scaled(x, 1.5)
+    for k in range(4):
+        now = changed(before)
+        out[k] = now[1] + itself(before)[2]
+        before = scaled(itself(now) - x, -0.5)
+    return before
+
+
+def triangles(A, x, out):
+    for k in range(-3, 4):
+        out[:, :] += np.triu(A, k) * 2 + np.tril(A + x, k)
+        out[0, 0] += np.tril(A > 1).sum() + np.triu(A[1:])[0, 1] + np.triu(A[:, :1], k)[1, 0]
+
+
 def grows(x, out):
     found = x[:1]
     for k in range(3):
@@ -240,6 +283,9 @@ PROGRAMS = {
     "stacks": (stacks, (X, Y, A4, OUT2)),
     "of_numbers": (of_numbers, (X, OUT)),
     "of_arrays": (of_arrays, (X, OUT)),
+    "of_calls": (of_calls, (X, A4, OUT)),
+    "of_calls_in_turn": (of_calls_in_turn, (X, OUT)),
+    "triangles": (triangles, (A4, X, OUT2)),
     "grows": (grows, (X, OUT)),
     "shapes": (shapes, (A4, OUT)),
     "writes_into_shapes": (writes_into_shapes, (A4, OUT)),
