@@ -75,6 +75,10 @@ class Picking(Equations):
         )
         return Picked(rest, axis, offsets)
 
+    def places(self, mask: Array) -> Strided:
+        """The places of a vector for which a mask holds."""
+        return self._of_mask(Strided("", I64, "", mask.sizes, ("1",)), 0, mask)
+
     def _of_mask(self, view: Strided, axis: int, mask: Array) -> Strided:
         """Where the elements are for which a mask holds."""
         for n, size in enumerate(mask.sizes):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.applied import bounds_of
+from opweave.compiler.lines.applied import bounds_of, reads_of
 from opweave.compiler.lines.arithmetic import as_computed, as_numpys
 from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.lines.values import (
@@ -23,17 +23,25 @@ from opweave.compiler.lines.values import (
     Items,
     Listed,
     Number,
+    Size,
     Strided,
     Unchanging,
 )
 from opweave.compiler.loops.comprehensions import listed
-from opweave.compiler.loops.functions import FUNCTIONS, IN_PLACE, METHODS, Keywords
+from opweave.compiler.loops.functions.joining import as_array, of_numpy, with_axes
+from opweave.compiler.loops.functions.table import FUNCTIONS, IN_PLACE, METHODS, Keywords
+from opweave.compiler.loops.functions.written import (
+    AT,
+    WRITTEN,
+    WRITTEN_METHODS,
+    cross,
+    interp,
+    searchsorted,
+)
 from opweave.compiler.loops.inlining import Inlining
-from opweave.compiler.loops.joining import as_array, of_numpy, with_axes
 from opweave.compiler.loops.listing import LIST_METHODS, first_added, taken_at_once
 from opweave.compiler.loops.methods import Owner, method_of
 from opweave.compiler.loops.nodes import taken_back
-from opweave.compiler.loops.written import WRITTEN, WRITTEN_METHODS, cross, searchsorted
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
 
@@ -121,7 +129,9 @@ class LoopCalls(Inlining):
         found = function.value
         if isinstance(found, np.ufunc):
             return len(node.args) <= found.nin  # what is behind these is out=
-        is_outer = isinstance(getattr(found, "__self__", None), np.ufunc)
+        is_outer = isinstance(getattr(found, "__self__", None), np.ufunc) and (
+            found.__name__ == "outer"
+        )
         is_type = isinstance(found, type) and issubclass(found, np.generic)
         is_known = id(found) in FUNCTIONS or id(found) in WRITTEN
         return (is_known and found is not np.fill_diagonal) or is_outer or is_type
@@ -161,6 +171,8 @@ class LoopCalls(Inlining):
         ufunc = getattr(function, "__self__", None)
         if isinstance(ufunc, np.ufunc) and function.__name__ == "outer" and len(args) == 2:
             return self._outer(ufunc, args, keywords)
+        if isinstance(ufunc, np.ufunc) and function.__name__ == "at" and len(args) == 3:
+            return self._at(ufunc, args)
         if isinstance(function, type) and issubclass(function, np.generic):
             return self._as_scalar(function, args, keywords)
         if (written := WRITTEN.get(id(function))) is not None:
@@ -208,6 +220,30 @@ class LoopCalls(Inlining):
             raise NoLoopError("outer of numbers")
         return self.apply(operator.name, with_axes(a, b.rank), b)
 
+    def _at(self, ufunc: np.ufunc, args: list[Held]) -> Held:
+        """``ufunc.at`` of a vector, at the places of another one."""
+        a, places, values = args[0], as_computed(args[1]), as_computed(as_numpys(args[2]))
+        is_vector = isinstance(a, Strided) and a.rank == 1
+        if id(ufunc) not in AT or not is_vector or isinstance(places, Number):
+            raise NoLoopError(f"{ufunc.__name__}.at inside a loop")
+        reads = (*reads_of(places), *(() if isinstance(values, Number) else reads_of(values)))
+        if places.rank != 1 or places.dtype.kind not in "iu":
+            raise NoLoopError("places that are no vector of integers")
+        if any(read.base == a.base for read in reads):
+            raise NoLoopError("what is written at places, and reads the same array")
+        if isinstance(values, Number):
+            return self.inlined(AT[id(ufunc)][0], [a, places, values], {})
+        if values.rank != 1 or not self._are_alike(places.sizes[0], values.sizes[0]):
+            raise NoLoopError("places, and another number of values")
+        return self.inlined(AT[id(ufunc)][1], [a, places, values], {})
+
+    def _are_alike(self, a: Size, b: Size) -> bool:
+        """Whether two extents are equal, in the call at hand if not in each."""
+        if a == b:
+            return True
+        extent = self.served.value(a)
+        return extent is not None and all(self.served.is_equal(each, extent) for each in (a, b))
+
     def _as_scalar(self, kind: type[np.generic], args: list[Held], keywords: Keywords) -> Held:
         """``np.float32(x)``."""
         if len(args) != 1 or keywords or not isinstance(args[0], Number):
@@ -226,10 +262,19 @@ class LoopCalls(Inlining):
                 self.served.is_equal(s, 3) for s in getattr(held, "sizes", ())
             ] != [True]:
                 raise NoLoopError("cross of other than two vectors of three numbers")
+        if function is interp and not self._is_between_points(args):
+            raise NoLoopError("interp of other than a number between two vectors")
         if function is searchsorted:  # NumPy makes an array of the number
             args = [as_numpys(arg) for arg in args]
             keywords = {name: as_numpys(arg) for name, arg in keywords.items()}
         return self.inlined(function, args, keywords)
+
+    def _is_between_points(self, args: list[Held]) -> bool:
+        vectors = [a for a in args[1:] if isinstance(a, Strided | Elements) and a.rank == 1]
+        if len(args) != 3 or len(vectors) != 2 or not isinstance(args[0], Number):
+            return False
+        first, second = (vector.sizes[0] for vector in vectors)
+        return self._are_alike(first, second) and not self.served.is_equal(first, 0)
 
 
 def _tried(function: Callable[..., Held], *args: Any, **keywords: Any) -> Held:

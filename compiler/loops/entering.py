@@ -23,6 +23,7 @@ from opweave.compiler.lines.values import (
     Unchanging,
 )
 from opweave.compiler.loops.calls import LoopCalls
+from opweave.compiler.loops.functions.joining import of_numpy
 from opweave.compiler.loops.given import (
     LARGEST_GIVEN,
     LoopCall,
@@ -33,7 +34,6 @@ from opweave.compiler.loops.given import (
     number_type,
     type_of,
 )
-from opweave.compiler.loops.joining import of_numpy
 from opweave.compiler.loops.methods import Owner
 
 

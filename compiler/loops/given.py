@@ -17,7 +17,7 @@ from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.lines.values import Held, Number, NumberType, Several, Size, Unchanging
-from opweave.compiler.loops.joining import of_numpy
+from opweave.compiler.loops.functions.joining import of_numpy
 
 # Python's integers that a call gives may be so large.
 LARGEST_GIVEN = 1 << 40

@@ -13,7 +13,7 @@ from opweave.compiler.lines.chosen import Chosen, chosen_of, fits, give, variabl
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import Elements, Held, Number, Unchanging, check_made
 from opweave.compiler.loops.appending import Appending
-from opweave.compiler.loops.functions import Keywords
+from opweave.compiler.loops.functions.table import Keywords
 from opweave.compiler.loops.given import locals_of
 from opweave.compiler.loops.methods import Names, Owner, with_names
 from opweave.compiler.loops.statements import DEEPEST

@@ -253,12 +253,11 @@ def _size(self: Expressions, array: Strided | Elements) -> Held:
 
 
 def _transposed(self: Expressions, array: Strided | Elements) -> Held:
-    if not isinstance(array, Strided):
-        raise NoLoopError(".T of what is computed")
+    found = self.apart(array) if isinstance(array, Elements) else array
     return replace(
-        array,
-        sizes=array.sizes[::-1],
-        strides=array.strides[::-1],
+        found,
+        sizes=found.sizes[::-1],
+        strides=found.strides[::-1],
         where=None,
         is_whole=False,
         is_turned=True,

@@ -78,4 +78,22 @@ class CallWriter(FunctionWriter):
             f"{name} = {call}(w) + {call}({v})", f"s = {call}({name})[{self.place()}]",
             f"w = scaled({self.matrix()}, {c})", f"t = np.triu({self.matrix()}, {self.whole(0)}).sum()",
             f"{self.matrix()}[:] = np.tril({self.grid()})", f"v = w = scaled({v})",
+            self.named(), self.named(), self.named(), self.named(),
+        )  # fmt: skip
+
+    def named(self) -> str:
+        """A statement with a function of NumPy's that has no operator of its own."""
+        v, A, c, whole = self.vector(), self.matrix(), self.scalar(0), self.whole(0)
+        e, ufunc = self.row("", 1), self.one("add", "subtract", "multiply", "maximum", "minimum")
+        places = self.one("np.array([0, 1, 1])", f"np.array([{self.place()}, -1])", "np.arange(2)")
+        return self.one(
+            f"np.{ufunc}.at({v}, {places}, {self.one(c, f'{v}[:2]', 'z[:3]', '0.1')})",
+            f"s = np.interp({c}, np.sort({v}), {self.vector()})", f"u = np.allclose({e}, {v})",
+            f"v = np.flatnonzero({e} > {c})", f"w = np.tile({v}, {self.one('2', '(2, 1)', 'n')})[0]",
+            f"w = np.repeat({v}, {self.one('2', 'n', whole)})", f"t = np.ptp({e})", f"w = np.round({e}, 1)",
+            f"s = np.linalg.norm({e}, {self.one('1', 'np.inf', 'None')})", f"w = ({A} + {c}).T",
+            f"t = np.mean({e})", f"{v}[np.where({v} > {c})[0]] = {c}", f"v = {A}.swapaxes(0, 1)[0]",
+            f"u = np.array_equal({v}, {self.vector()})", f"t = np.isclose({v}, {c}).sum()",
+            f"t = np.nansum({e}) + np.inner({v}, {v})", f"w = np.expand_dims({e}, 0)[0]",
+            f"{A} += np.transpose({A}, (1, 0))", f"s = np.nonzero({e})[0][{self.place()}]",
         )  # fmt: skip

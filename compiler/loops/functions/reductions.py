@@ -50,6 +50,8 @@ def _mean(
 ) -> Held:
     """The sum over the number of elements, as kernels have it."""
     array, place, keeps = _axis_of("mean", a, axis, keepdims)
+    if array.dtype.kind in "iub":
+        array = _as_elements(self.apply("cast", array, dtype="float64"))
     if array.dtype not in (dtypes.F32, dtypes.F64):
         raise NoLoopError(f"a mean of {array.dtype}")
     sizes = array.sizes if place is None else (array.sizes[place],)
@@ -77,12 +79,25 @@ def _as_elements(found: Number | Elements) -> Elements:
     return found
 
 
-def _norm(self: Statements, x: Held) -> Held:
-    """The root of the sum of squares, of all elements."""
-    array = as_computed(x)
-    if isinstance(array, Number) or array.dtype not in (dtypes.F32, dtypes.F64):
+def _norm(
+    self: Statements, x: Held, ord: Held = NONE, axis: Held = NONE,
+    keepdims: Held = literal(False),
+) -> Held:  # fmt: skip
+    """The root of the sum of squares; of a vector also the sum, or the largest, of magnitudes."""
+    array, place, keeps = _axis_of("norm", x, axis, keepdims)
+    if array.dtype not in (dtypes.F32, dtypes.F64):
         raise NoLoopError("norm of other than real arrays")
-    return self.apply("sqrt", self.reduced("sum", _as_elements(self.apply("square", array))))
+    asked = getattr(ord, "value", getattr(ord, "known", ""))
+    is_of_rows = array.rank == 1 or place is not None
+    name, before = NORMS.get(asked if is_of_rows or asked is None else "", ("", ""))
+    if not name:
+        raise NoLoopError("norm of this order")
+    taken = _as_elements(self.apply(before, array))
+    if place is None:
+        found: Number | Array = self.reduced(name, taken)
+    else:
+        found = self.reduced_along(name, taken, place, keeps)
+    return self.apply("sqrt", found) if before == "square" else found
 
 
 def _count_nonzero(self: Statements, a: Held) -> Held:
@@ -99,6 +114,11 @@ def _count_nonzero(self: Statements, a: Held) -> Held:
     return Number(int, name, Size.of(name), 0, LONGEST)
 
 
+# By the order of a norm: what is reduced, and of what.
+NORMS: Mapping[Any, tuple[str, str]] = {
+    None: ("sum", "square"), 2: ("sum", "square"), 1: ("sum", "absolute"),
+    np.inf: ("max", "absolute"), -np.inf: ("min", "absolute"),
+}  # fmt: skip
 REDUCED = {
     "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "any": np.any, "all": np.all,
 }  # fmt: skip

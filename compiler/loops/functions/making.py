@@ -22,7 +22,7 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.compiler.loops.joining import as_array, of_numpy
+from opweave.compiler.loops.functions.joining import as_array, of_numpy
 from opweave.compiler.loops.statements import Statements
 from opweave.opcodes.dtypes import BOOL, F32, F64, I64, DType
 
@@ -252,11 +252,26 @@ def _arange(self: Statements, *ends: Held) -> Held:
     return Elements(I64, (Size.of(count),), lambda places: f"({start.text} + {places[0]})")
 
 
+def _flatnonzero(self: Statements, a: Held) -> Held:
+    """Where the elements of a vector are that are not zero."""
+    found = as_array(self, a)
+    if found.rank != 1:
+        raise NoLoopError("places of other than the elements of a vector")
+    mask = found if found.dtype is BOOL else self.apply("cast", found, dtype="bool")
+    assert not isinstance(mask, Number)
+    return self.copied(self.places(mask))
+
+
+def nonzero(self: Statements, a: Held) -> Held:
+    return Several((_flatnonzero(self, a),))
+
+
 CUMULATIVE = {"cumsum": _cumulative("add"), "cumprod": _cumulative("multiply")}
 MAKING_METHODS: Mapping[str, Callable[..., Held]] = {
     "copy": _copy,
     "astype": cast,
     "diagonal": _diagonal,
+    "nonzero": nonzero,
     **CUMULATIVE,
 }
 MAKING: tuple[tuple[Any, Callable[..., Held]], ...] = (
@@ -268,6 +283,8 @@ MAKING: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.diag, _diag),
     (np.diagonal, _diagonal),
     (np.fill_diagonal, _fill_diagonal),
+    (np.nonzero, nonzero),
+    (np.flatnonzero, _flatnonzero),
     (np.tril, _triangle("<=")),
     (np.triu, _triangle(">=")),
     (np.eye, _identity),

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
@@ -163,68 +162,6 @@ def _append(self: Statements, array: Held, values: Held) -> Held:
     return joined(self, found, 0)
 
 
-def _reshaped(self: Statements, array: Held, *shape: Held) -> Held:
-    """``x.reshape``: a view of what lies row by row."""
-    found = as_computed(array)
-    if isinstance(found, Number) or not found.rank:
-        raise NoLoopError("another shape of a number")
-    if isinstance(found, Elements):
-        found = self.apart(found)
-    elif found.is_turned or found.strides != dense_strides(found.sizes):
-        raise NoLoopError("another shape of what does not lie row by row")
-    items = shape[0].items if len(shape) == 1 and isinstance(shape[0], Several) else shape
-    count = " * ".join(size.factor for size in found.sizes)
-    sizes, rest = [], None
-    for place, item in enumerate(items):
-        if not isinstance(item, Number) or item.type is not int:
-            raise NoLoopError("a shape of other than integers")
-        if item.known == -1 and rest is None:
-            rest = place
-        elif item.low < 0:
-            raise NoLoopError("a shape that may be negative")
-        sizes.append(self.indexing.size_of(item))
-    known = " * ".join(s.factor for n, s in enumerate(sizes) if n != rest) or "1"
-    if rest is not None:
-        divisor = self.text.named("int64", known, "n")
-        self.numbers.fault(f"{divisor} == 0 || {count} % {divisor}", "LOOP_RESHAPE", count)
-        sizes[rest] = Size.of(self.text.named("int64", f"{count} / {divisor}", "n"))
-    elif tuple(sizes) != found.sizes:
-        self.numbers.fault(f"{count} != {known}", "LOOP_RESHAPE", count)
-    made = tuple(sizes)
-    return replace(found, sizes=made, strides=dense_strides(made), where=None, is_whole=False)
-
-
-def _flat(self: Statements, array: Held) -> Held:
-    return _reshaped(self, array, literal(-1))
-
-
-def _flattened(self: Statements, array: Held) -> Held:
-    found = as_computed(array)
-    return _flat(self, self.copied(found) if isinstance(found, Strided) else found)
-
-
-def _split(self: Statements, array: Held, sections: Held, axis: Held = ZERO) -> Held:
-    """``np.split`` into so many equal parts: views."""
-    found, count = as_computed(array), getattr(sections, "known", None)
-    if isinstance(found, Number) or not found.rank or type(count) is not int or count < 1:
-        raise NoLoopError("split of other than an array into a number of parts")
-    whole = found if isinstance(found, Strided) else self.apart(found)
-    place = axis_of(axis, whole.rank)
-    length = whole.sizes[place]
-    self.numbers.fault(f"{length.factor} % {count}", "LOOP_SPLIT")
-    size = Size.of(self.text.named("int64", f"{length.factor} / {count}", "n"))
-    sizes = (*whole.sizes[:place], size, *whole.sizes[place + 1 :])
-    pointers = (
-        f"{whole.pointer} + {n} * {size.text} * {whole.strides[place]}" for n in range(count)
-    )
-    return Several(
-        tuple(
-            replace(whole, pointer=pointer, sizes=sizes, where=None, is_whole=False)
-            for pointer in pointers
-        )
-    )
-
-
 def _outer(self: Statements, a: Held, b: Held) -> Held:
     """``np.outer``: of vectors."""
     x, y = as_computed(a), as_computed(b)
@@ -233,11 +170,6 @@ def _outer(self: Statements, a: Held, b: Held) -> Held:
     return self.apply("multiply", with_axes(x, 1), y)
 
 
-JOINING_METHODS: Mapping[str, Callable[..., Held]] = {
-    "reshape": _reshaped,
-    "ravel": _flat,
-    "flatten": _flattened,
-}
 JOINING: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.concatenate, _concatenate),
     (np.stack, _stack),
@@ -245,8 +177,5 @@ JOINING: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (np.hstack, _side_by_side(-1, 0, 1)),
     (np.column_stack, _side_by_side(1, 1, 1)),
     (np.append, _append),
-    (np.reshape, lambda self, a, shape: _reshaped(self, a, shape)),
-    (np.ravel, _flat),
     (np.outer, _outer),
-    (np.split, _split),
 )

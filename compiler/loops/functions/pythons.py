@@ -1,14 +1,12 @@
-"""NumPy's and Python's functions inside of a loop, by table."""
+"""Python's own functions inside of a loop, by table."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.arithmetic import as_computed
@@ -35,16 +33,10 @@ from opweave.compiler.loops.comprehensions import (
     extreme_of_each,
     sum_of,
 )
-from opweave.compiler.loops.joining import JOINING, JOINING_METHODS
-from opweave.compiler.loops.making import MAKING, MAKING_METHODS, sort
-from opweave.compiler.loops.mathematics import MATHEMATICS
-from opweave.compiler.loops.nodes import ATTRIBUTES, extent
-from opweave.compiler.loops.reductions import REDUCING, REDUCING_METHODS
+from opweave.compiler.loops.nodes import extent
 from opweave.compiler.loops.statements import Statements, lengths
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import BOOL
-
-Keywords = Mapping[str, Held]
 
 
 def _counting(self: Statements, held: Held) -> Number:
@@ -184,82 +176,7 @@ def _bool(self: Statements, x: Held) -> Held:
     return self.truth_of(x)
 
 
-def _flip(self: Statements, a: Held) -> Held:
-    array = as_computed(a)
-    if not isinstance(array, Strided) or array.rank != 1:
-        raise NoLoopError("flip of other than one dimension")
-    (size,), (stride,) = array.sizes, array.strides
-    step = "-1" if stride == "1" else f"-({stride})"
-    at = f"{array.pointer} + ({size.plus(-1).text}) * {stride}"
-    return replace(array, pointer=at, strides=(step,), where=None, is_whole=False)
-
-
-def _where(self: Statements, condition: Held, x: Held, y: Held) -> Held:
-    operands = [as_computed(held) for held in (condition, x, y)]
-    if all(isinstance(operand, Number) for operand in operands):
-        raise NoLoopError("np.where of numbers")
-    return self.apply("where", *operands)
-
-
-def _dot(self: Statements, a: Held, b: Held) -> Held:
-    x, y = as_computed(a), as_computed(b)
-    if isinstance(x, Number) or isinstance(y, Number):
-        return self.apply("multiply", x, y)
-    return self.product(x, y)
-
-
-def _sort_in_place(self: Statements, array: Held) -> Held:
-    """``x.sort()``."""
-    if not isinstance(array, Strided):
-        raise NoLoopError("sort of what is computed")
-    self.put(array, sort(self, array))
-    return Unchanging(None)
-
-
-def _fill(self: Statements, array: Held, value: Held) -> Held:
-    if not isinstance(array, Strided) or not isinstance(value, Number):
-        raise NoLoopError("fill of what is computed")
-    self.put(array, value)
-    return Unchanging(None)
-
-
-def _clip(self: Statements, a: Held, a_min: Held, a_max: Held) -> Held:
-    """``np.clip`` between two bounds, or with one."""
-    found, bounds = as_computed(a), []
-    for bound in (a_min, a_max):
-        is_none = isinstance(bound, Unchanging) and bound.value is None
-        bounds.append(None if is_none else as_computed(bound))
-    low, high = bounds
-    if low is not None and high is not None:
-        return self.apply("clip", found, low, high)
-    if low is not None:
-        return self.apply("maximum", found, low)
-    return found if high is None else self.apply("minimum", found, high)
-
-
-def _round(self: Statements, a: Held) -> Held:
-    """``np.round`` to whole numbers."""
-    found = as_computed(a)
-    dtype = found.type if isinstance(found, Number) else found.dtype
-    if dtype not in (dtypes.F32, dtypes.F64):
-        raise NoLoopError("round of other than floats")
-    return self.apply("rint", found)
-
-
-# Those that change their array.
-IN_PLACE = ("fill", "sort")
-METHODS: Mapping[str, Callable[..., Held]] = {
-    **REDUCING_METHODS,
-    **MAKING_METHODS,
-    **JOINING_METHODS,
-    "clip": _clip,
-    "dot": _dot,
-    "fill": _fill,
-    "sort": _sort_in_place,
-    "round": _round,
-    "transpose": lambda self, a: ATTRIBUTES["T"](self, a),
-}
-_BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
+OF_PYTHON: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.range, _range),
     (builtins.len, _len),
     (builtins.zip, _zip),
@@ -274,20 +191,4 @@ _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.sum, sum_of),
     (builtins.any, decide_any),
     (builtins.all, decide_all),
-    (np.flip, _flip),
-    (np.where, _where),
-    (np.dot, _dot),
-    (np.clip, _clip),
-    *((function, _round) for function in {np.round, np.around}),
-    (np.transpose, METHODS["transpose"]),
-    *MAKING,
-    *JOINING,
-    (np.linalg.solve, lambda self, a, b: self.solved(a, b)),
-    (np.linalg.inv, lambda self, a: self.inverted(a)),
-    (np.linalg.cholesky, lambda self, a: self.cholesky(a)),
-    (np.linalg.det, lambda self, a: self.determinant(a)),
-    *REDUCING,
-    *MATHEMATICS,
 )
-# By identity: what a user defines under the same name is another function.
-FUNCTIONS: Mapping[int, Callable[..., Held]] = {id(f): handler for f, handler in _BY_FUNCTION}

@@ -123,12 +123,103 @@ def searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
     return np.int64(low)
 
 
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
+    """Whether elements are nearly equal."""
+    y = b * 1.0
+    return (np.abs(a - y) <= atol + rtol * np.abs(y)) & np.isfinite(y) | (a == y)
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
+    """Whether all are."""
+    return bool(np.all(isclose(a, b, rtol, atol)))
+
+
+def array_equal(a1: Any, a2: Any) -> Any:
+    """Of two vectors, or two matrices."""
+    if a1.ndim != a2.ndim:
+        return False
+    if a1.ndim > 2:
+        raise AssertionError
+    if a1.shape[0] != a2.shape[0] or a1.shape[a1.ndim - 1] != a2.shape[a2.ndim - 1]:
+        return False
+    return bool(np.all(a1 == a2))
+
+
+def inner(a: Any, b: Any) -> Any:
+    """Of two vectors."""
+    if a.ndim == 1 and b.ndim == 1:
+        return np.dot(a, b)
+    raise AssertionError
+
+
+def ptp(a: Any, axis: Any = None) -> Any:
+    """The largest element less the smallest."""
+    return np.max(a, axis) - np.min(a, axis)
+
+
+def average(a: Any, axis: Any = None) -> Any:
+    """Without weights."""
+    return np.mean(a, axis)
+
+
+def nansum(a: Any, axis: Any = None) -> Any:
+    """Of what is a number."""
+    return np.sum(np.where(np.isnan(a), 0, a), axis)
+
+
+def interp(x: Any, xp: Any, fp: Any) -> Any:
+    """Of a number, between points that have an order."""
+    last = xp.shape[0] - 1
+    place = np.searchsorted(xp, x, "right") - 1
+    if x != x and last > 0:
+        return np.float64(x)
+    if place < 0:
+        return np.float64(fp[0])
+    left, begin = np.float64(fp[place]), np.float64(xp[place])
+    if place >= last or begin == x:
+        return left
+    right, end = np.float64(fp[place + 1]), np.float64(xp[place + 1])
+    slope = (right - left) / (end - begin)
+    found = slope * (x - begin) + left
+    if found != found:
+        found = slope * (x - end) + right
+        if found != found and left == right:
+            return left
+    return found
+
+
+def at_places(ufunc: Any) -> tuple[Any, Any]:
+    """``ufunc.at`` of a vector: with a number, and with a vector of one for each place.
+
+    All places are looked at first: nothing is written where one is outside.
+    """
+
+    def with_number(a: Any, indices: Any, b: Any) -> Any:
+        for k in range(len(indices)):
+            seen = a[indices[k]]  # noqa: F841
+        for k in range(len(indices)):
+            a[indices[k]] = ufunc(a[indices[k]], b)
+
+    def with_each(a: Any, indices: Any, b: Any) -> Any:
+        for k in range(len(indices)):
+            seen = a[indices[k]]  # noqa: F841
+        for k in range(len(indices)):
+            a[indices[k]] = ufunc(a[indices[k]], b[k])
+
+    return with_number, with_each
+
+
+# By the ufunc whose ``at`` it is.
+AT = {id(u): at_places(u) for u in (np.add, np.subtract, np.multiply, np.maximum, np.minimum)}
 # By identity of NumPy's, and by the names of methods.
 WRITTEN: Mapping[int, Any] = {
     id(function): written
     for function, written in (
         (np.roll, roll), (np.diff, diff), (np.trace, trace), (np.var, var), (np.std, std),
         (np.cross, cross), (np.median, median), (np.searchsorted, searchsorted),
+        (np.isclose, isclose), (np.allclose, allclose), (np.array_equal, array_equal),
+        (np.inner, inner), (np.vdot, inner), (np.ptp, ptp), (np.average, average),
+        (np.nansum, nansum), (np.interp, interp),
     )
 }  # fmt: skip
 WRITTEN_METHODS: Mapping[str, Any] = {"trace": trace, "var": var, "std": std}
