@@ -37,6 +37,10 @@ EITHER = frozenset((F64, BOOL, int, float))
 WHOLE = frozenset((I64, F64, BOOL, int, float, bool))
 
 
+# Instructions of an element that is computed once, however often it is read: a special function.
+COSTLY = 8
+
+
 class Applied:
     """Applies operators, into lines of C.
 
@@ -88,7 +92,10 @@ class Applied:
     ) -> Elements:
         arrays = [o for o in fixed if not isinstance(o, str)]
         sizes, places_of = self.broadcast([a.sizes for a in arrays])
+        fixed = [o if isinstance(o, str) else self._once(o, sizes) for o in fixed]
+        arrays = [o for o in fixed if not isinstance(o, str)]
         reads = tuple(view for a in arrays for view in reads_of(a))
+        cost = operator.cost.slots + sum(a.cost for a in arrays if isinstance(a, Elements))
 
         def element(places: Sequence[str]) -> str:
             texts, number = [], 0
@@ -101,7 +108,18 @@ class Applied:
                 number += 1
             return self._registers(operator, loop, result, attrs, texts)
 
-        return Elements(result, sizes, element, reads)
+        return Elements(result, sizes, element, reads, cost)
+
+    def _once(self, operand: Array, sizes: Sequence[Size]) -> Array:
+        """An operand; in memory where it costs much, and each element is asked for many times."""
+        is_repeated = operand.rank > 0 and tuple(sizes) != operand.sizes
+        if isinstance(operand, Elements) and operand.cost >= COSTLY and is_repeated:
+            return self.apart(operand)
+        return operand
+
+    def apart(self, value: Array) -> Strided:
+        """A value in memory of its own."""
+        raise NotImplementedError
 
     def element(self, operand: Array, places: Sequence[str]) -> str:
         """C text of an element of an array."""

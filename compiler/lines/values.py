@@ -157,12 +157,14 @@ class Elements:
     Attributes:
         element: C text of an element, by the places along the axes; it may write lines before.
         reads: what it reads.
+        cost: of an element, in instructions, roughly.
     """
 
     dtype: DType
     sizes: tuple[Size, ...]
     element: Callable[[Sequence[str]], str]
     reads: tuple[Strided, ...] = ()
+    cost: int = 0
 
     @property
     def rank(self) -> int:

@@ -223,12 +223,11 @@ class LoopCalls(Inlining):
     def _at(self, ufunc: np.ufunc, args: list[Held]) -> Held:
         """``ufunc.at`` of a vector, at the places of another one."""
         a, places, values = args[0], as_computed(args[1]), as_computed(as_numpys(args[2]))
-        is_vector = isinstance(a, Strided) and a.rank == 1
-        if id(ufunc) not in AT or not is_vector or isinstance(places, Number):
+        if id(ufunc) not in AT or not isinstance(a, Strided) or isinstance(places, Number):
             raise NoLoopError(f"{ufunc.__name__}.at inside a loop")
         reads = (*reads_of(places), *(() if isinstance(values, Number) else reads_of(values)))
-        if places.rank != 1 or places.dtype.kind not in "iu":
-            raise NoLoopError("places that are no vector of integers")
+        if a.rank != 1 or places.rank != 1 or places.dtype.kind not in "iu":
+            raise NoLoopError("places that are no vector of integers, or of no vector")
         if any(read.base == a.base for read in reads):
             raise NoLoopError("what is written at places, and reads the same array")
         if isinstance(values, Number):

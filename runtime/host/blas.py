@@ -73,7 +73,7 @@ def product_library() -> int:
 
 
 # How many matrices, and the elements from one to the next: of both factors and of the result.
-Batch = tuple[int, int, int, int]
+Batch = tuple[int, ...]
 # Memory whose addresses C has, for as long as the process runs.
 _KEPT: list[Any] = []
 
@@ -113,8 +113,7 @@ def _numbers(
     else:
         found = _of_matrices(m, n, k, strides, is_same and apart[0] == apart[1])
     letter, kind = KINDS[node.result.dtype]
-    address = found and _routine_of(found[-1], letter)
-    if found is None or address is None:
+    if found is None or (address := _routine_of(found[-1], letter)) is None:
         return None
     steps = (each * node.result.dtype.itemsize for each in apart)
     return (*found[:-1], address, kind + found[-1], many, *steps)
@@ -127,7 +126,7 @@ def _batch(node: Node, layouts: Layouts, lines: Sequence[tuple[int, ...]]) -> Ba
     """
     sizes = layouts.shape_of(node.result)[0][:-2]
     shapes = [layouts.shape_of(value)[0] for value in (*node.values, node.result)]
-    many, steps = 1, (0, 0, 0)
+    many, steps = 1, tuple[int, ...]((0, 0, 0))
     for axis in range(-3, -3 - len(sizes), -1):
         if (size := sizes[axis + 2]) == 1:
             continue
@@ -140,7 +139,7 @@ def _batch(node: Node, layouts: Layouts, lines: Sequence[tuple[int, ...]]) -> Ba
         elif own != tuple(many * step for step in steps):
             return None
         many *= size
-    return (many, *steps)
+    return many, *steps
 
 
 def _in_rows(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.applied import dense_strides
+from opweave.compiler.lines.applied import dense_strides, reads_of
 from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import Array, Elements, Held, Number, Several, Size, Strided
@@ -151,7 +151,8 @@ def _repeat(self: Statements, a: Held, repeats: Held) -> Held:
 
 def _tile(self: Statements, A: Held, reps: Held) -> Held:
     """``np.tile``: an array as often as is said along each axis."""
-    array, counts = _in_memory(self, A), _counts(self, reps)
+    array: Array = _in_memory(self, A)
+    counts = _counts(self, reps)
     rank = max(array.rank, len(counts))
     for _ in range(rank - array.rank):
         array = with_axis(array, 0)
@@ -162,7 +163,7 @@ def _tile(self: Statements, A: Held, reps: Held) -> Held:
         own = zip(places, array.sizes, strict=True)
         return self.element(array, [f"({place} % {size.factor})" for place, size in own])
 
-    return Elements(array.dtype, sizes, element, (array,))
+    return Elements(array.dtype, sizes, element, reads_of(array))
 
 
 SHAPING_METHODS: Mapping[str, Callable[..., Held]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import opweave as ow
 from opweave._loops.rolled import Rolled
 from tests.loops.programs import row, square, words
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
@@ -110,6 +111,11 @@ def put_at(x, n, out):
         np.minimum.at(out, n, k)
 
 
+def spread(A, x, out, n):
+    for k in range(n):
+        out[:] = (A - out) / np.log(x + k) + np.exp(x[:, None] - k)
+
+
 X, Y, A4, N4 = row(4), np.cos(np.arange(4.0)), square(4), words(4, 1)
 SLIGHT = np.array([0, 1e-9, 1e-3, np.nan])
 HOLES = np.array([0.5, np.nan, np.inf, -1.0])
@@ -118,6 +124,7 @@ POINTS = np.array([-1.0, 0.0, 0.5, 2.0, 2.0, 4.0])
 BETWEEN = np.array([-2, -1, -0.5, 0, 0.3, 0.5, 1, 2, 3, 4, 5, np.nan, np.inf, -np.inf])
 HEIGHTS = np.array([1.0, -1.0, 2.0, np.inf, 3.0, 3.0])
 PROGRAMS = {
+    "spread": (spread, (A4, X + 2, OUT2, 9)),
     "shapes_again": (shapes_again, (X, A4, OUT2)),
     "in_three_axes": (in_three_axes, (A4, OUT)),
     "again_and_again": (again_and_again, (X, A4, np.zeros(8))),
@@ -148,8 +155,8 @@ PROGRAMS = {
     "counts": (counts, (N4 % 5, np.ones(5))),
     "counts_nothing": (counts, (N4[:0], np.ones(5))),
 }  # fmt: skip
-# Sums of products and of squares meet in another order than NumPy's.
-SUMMED = ("until_close", "of_vectors", "norms", "norms_f4", "whole_means")
+# Sums meet in another order than NumPy's; functions are ours.
+SUMMED = ("until_close", "spread", "of_vectors", "norms", "norms_f4", "whole_means")
 
 
 def numbers(found):
@@ -166,6 +173,16 @@ def test_a_loop_does_what_numpy_does(name):
     with np.errstate(all="ignore"):
         expected, found = (numbers(run(function, args)) for run in (called, run_in_c))
     assert is_same(expected, found, name not in SUMMED)
+
+
+def test_what_costs_much_is_computed_once_for_all_rows():
+    source = ow.fuse(spread).explain(A4, X + 2, OUT2.copy(), 99).sources[0]
+    loops = source.split("for (int64 ")
+
+    assert [name for name in ("log(", "exp(") if not any(name in loop for loop in loops)] == []
+    assert [
+        loop for loop in loops if "load(A" in loop and ("log(" in loop or "exp(" in loop)
+    ] == []
 
 
 def lengths_differ(x, out):
