@@ -75,6 +75,8 @@ class Appending(Statements):
     def check_copies(self, left: set[str], written: set[str]) -> None:
         """Hold that nobody writes to arrays, or gets both, one of which is a copy of the other."""
         for name, source, copy, is_strict in self.copies:
+            if {source, copy} & self.left_behind:
+                raise NoLoopError(f"{name}, another name for what a function returned")
             if (is_strict and {source, copy} & written) or copy in self.in_lists:
                 raise NoLoopError(f"{name}, another name for an array that the loop makes")
         bases = {name: getattr(self.env[name], "base", "") for name in left if name in self.env}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from inspect import signature
 from types import FunctionType
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.applied import bounds_of, reads_of
+from opweave.compiler.lines.applied import bounds_of, reads_of, type_of
 from opweave.compiler.lines.arithmetic import as_computed, as_numpys
 from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.lines.values import (
@@ -44,6 +45,7 @@ from opweave.compiler.loops.methods import Owner, method_of
 from opweave.compiler.loops.nodes import taken_back
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
+from opweave.opcodes.dtypes import I64, DType
 
 
 class LoopCalls(Inlining):
@@ -172,7 +174,7 @@ class LoopCalls(Inlining):
         if isinstance(ufunc, np.ufunc) and function.__name__ == "outer" and len(args) == 2:
             return self._outer(ufunc, args, keywords)
         if isinstance(ufunc, np.ufunc) and function.__name__ == "at" and len(args) == 3:
-            return self._at(ufunc, args)
+            return self._at(ufunc, args, keywords)
         if isinstance(function, type) and issubclass(function, np.generic):
             return self._as_scalar(function, args, keywords)
         if (written := WRITTEN.get(id(function))) is not None:
@@ -220,11 +222,15 @@ class LoopCalls(Inlining):
             raise NoLoopError("outer of numbers")
         return self.apply(operator.name, with_axes(a, b.rank), b)
 
-    def _at(self, ufunc: np.ufunc, args: list[Held]) -> Held:
+    def _at(self, ufunc: np.ufunc, args: list[Held], keywords: Keywords) -> Held:
         """``ufunc.at`` of a vector, at the places of another one."""
         a, places, values = args[0], as_computed(args[1]), as_computed(as_numpys(args[2]))
-        if id(ufunc) not in AT or not isinstance(a, Strided) or isinstance(places, Number):
+        if isinstance(values, Number) and values.type is int:  # it is no weak one
+            values = replace(values, type=I64, text=f"(int64){values.text}", known=None)
+        if keywords or id(ufunc) not in AT or not isinstance(a, Strided):
             raise NoLoopError(f"{ufunc.__name__}.at inside a loop")
+        if isinstance(places, Number) or self._is_narrower(a.dtype, type_of(values)):
+            raise NoLoopError("a number as a place, or integers that are cut")
         reads = (*reads_of(places), *(() if isinstance(values, Number) else reads_of(values)))
         if a.rank != 1 or places.rank != 1 or places.dtype.kind not in "iu":
             raise NoLoopError("places that are no vector of integers, or of no vector")
@@ -235,6 +241,11 @@ class LoopCalls(Inlining):
         if values.rank != 1 or not self._are_alike(places.sizes[0], values.sizes[0]):
             raise NoLoopError("places, and another number of values")
         return self.inlined(AT[id(ufunc)][1], [a, places, values], {})
+
+    def _is_narrower(self, dtype: DType, other: Any) -> bool:
+        """Whether integers of a dtype are cut where those of another one are joined to them."""
+        other = other.numpy if isinstance(other, DType) else other
+        return dtype.kind in "iu" and np.result_type(dtype.numpy, other) != dtype.numpy
 
     def _are_alike(self, a: Size, b: Size) -> bool:
         """Whether two extents are equal, in the call at hand if not in each."""
@@ -273,7 +284,7 @@ class LoopCalls(Inlining):
         if len(args) != 3 or len(vectors) != 2 or not isinstance(args[0], Number):
             return False
         first, second = (vector.sizes[0] for vector in vectors)
-        return self._are_alike(first, second) and not self.served.is_equal(first, 0)
+        return self._are_alike(first, second) and self.served.is_least(first, 1)
 
 
 def _tried(function: Callable[..., Held], *args: Any, **keywords: Any) -> Held:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.eithers import OF_NUMPYS
 from opweave.compiler.lines.lists import KeptName
-from opweave.compiler.lines.values import Held, Number, Strided
+from opweave.compiler.lines.values import Held, Number, Several, Strided
 from opweave.compiler.loops.numbered import NumberNames
 from opweave.opcodes.dtypes import DType
 
@@ -35,6 +36,8 @@ class Keeping(NumberNames):
         callers: what names hold of the functions that call the one that is lowered.
         copies: names that hold a copy of another one's array.
         ids: of arrays, the numbers by which C knows which of them are one in Python.
+        together: bases of arrays to which the assignment that is lowered gives several names.
+        left_behind: arrays of calls that have returned, of which a name got a copy of its own.
     """
 
     def __init__(self, *args: Any):
@@ -46,6 +49,8 @@ class Keeping(NumberNames):
         self.callers: list[dict[str, Held]] = []
         self.copies: list[SecondName] = []
         self.ids: dict[str, str] = {}
+        self.together: set[str] = set()
+        self.left_behind: set[str] = set()
 
     def keep(self, names: Iterable[str]) -> None:
         """Hand over what is assigned to some names from now on."""
@@ -107,7 +112,16 @@ class Keeping(NumberNames):
         bases = {held.base, *held.one_with}
         names = [h for env in (*self.callers, self.env) for h in env.values()]
         alive = {h.base for h in names if isinstance(h, Strided)} | self.in_lists.keys()
-        return bases <= self.held_by.keys() and bases.isdisjoint(alive)
+        alive |= self.together | {base for c in self.copies for base in (c.source, c.made)}
+        if not bases <= self.held_by.keys() or bases & alive:
+            return False
+        self.left_behind |= bases
+        return True
+
+    def assigned(self, held: Held, names: int) -> None:
+        """Note what an assignment gives to so many targets."""
+        bases = Counter(base for base in _all_ones(held) for _ in range(names))
+        self.together = {base for base, count in bases.items() if count > 1}
 
     def one_of_two(self, name: str, held: Strided, made: Strided) -> Strided:
         """A copy that is the same array as another one in Python, while neither is made anew.
@@ -150,3 +164,11 @@ class Keeping(NumberNames):
             count = self.text.variable("int64", "arrays_made")
             self.ids[holder] = self.variable(name, kind + "_id", "int64")
             self.text.add(f"{self.ids[holder]} = ++{count};")
+
+
+def _all_ones(held: Held) -> Iterator[str]:
+    """The bases of all arrays of a tuple, and of those that are one with them in Python."""
+    if isinstance(held, Strided):
+        yield from (held.base, *held.one_with)
+    for item in held.items if isinstance(held, Several) else ():
+        yield from _all_ones(item)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -157,6 +157,12 @@ class LoopNames(Keeping):
         self.lies_as(holder, value)
         self.note_new(name, kind, holder)
         return Strided(holder, value.dtype, holder, tuple(sizes), dense_strides(sizes))
+
+    def assign_all(self, targets: Sequence[ast.expr], held: Held) -> None:
+        """Assign one thing to several targets."""
+        self.assigned(held, len(targets))
+        for target in targets:
+            self.assign(target, held)
 
     def assign(self, target: ast.expr, held: Held) -> None:
         """Assign to a name, to a part of an array, or to several of them."""

@@ -63,8 +63,8 @@ def _assign(self: Statements, node: ast.Assign) -> None:
     ):
         _if(self, _apart(node, node.value))
         return
-    is_for_a_name = [*map(type, node.targets)] == [ast.Name]
-    value = taken_at_once(node.value) if is_for_a_name else node.value
+    is_for_name = [*map(type, node.targets)] == [ast.Name]
+    value = taken_at_once(node.value) if is_for_name else node.value
     held = self.kept_beside(self.value(value), *node.targets)
     if len(node.targets) > 1:
         is_new = isinstance(held, Elements) or getattr(held, "base", "") in self.temporary
@@ -73,8 +73,7 @@ def _assign(self: Statements, node: ast.Assign) -> None:
         if is_new and any(isinstance(t, ast.Name) for t in node.targets):
             raise NoLoopError("several names for one new array")
         held = self.pinned(held)
-    for target in node.targets:
-        self.assign(target, held)
+    self.assign_all(node.targets, held)
 
 
 def _apart(node: ast.Assign, choice: ast.IfExp) -> ast.If:

@@ -13,6 +13,7 @@ from opweave.compiler.ir.accumulation import MOST_TURNING, ProductPlan
 from opweave.compiler.ir.device import BY_ARCH, Device
 from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Extents, count, extent_of
+from opweave.compiler.ir.views import View
 from opweave.opcodes.core import Kind
 from opweave.opcodes.defines import USE_VENDOR
 from opweave.opcodes.dtypes import C64, C128, F32, F64, HALVES, DType
@@ -73,7 +74,7 @@ def choice(
     node: Node, graph: FunctionGraph, extents: Extents, device: Device, asked: bool | None = None
 ) -> Choice:
     """Who computes a product of a graph; ``asked`` decides if the library can."""
-    rows, depth, columns = _sizes(node, extents)
+    rows, depth, columns, matrices = _sizes(node, graph, extents)
     # op-codes of a user's are no product of a library's
     if node.operator.like or node.result.dtype not in _served(device):
         return Choice(False, f", since {_library(device).split(',')[0]} has none of this kind")
@@ -82,7 +83,6 @@ def choice(
     if asked is not None:
         return Choice(asked, f", as {USE_VENDOR}={int(asked)} asks")
     if device.is_host:
-        matrices = _matrices(node, extents)
         by_library = is_for_blas(rows, depth, columns, matrices)
         return Choice(by_library, f", of {rows * depth * columns:,} multiply-adds a matrix")
     if columns == 1:  # at the rate of memory
@@ -112,7 +112,7 @@ def product_times(
     By the figures of the architecture: as other plans, this does not ask which device is there.
     """
     device = BY_ARCH[device.arch]
-    _, depth, _ = _sizes(node, extents)
+    depth = extent_of(node.values[0].shape[-1], extents)
     dtype, results = node.result.dtype, count(node.result.shape, extents)
     nbytes = dtype.itemsize * sum(count(v.shape, extents) for v in (*node.values, node.result))
     work = (8 if dtype.is_complex else 2) * depth * results
@@ -159,7 +159,10 @@ def on_tensor_cores(node: Node) -> bool:
 
 def _calls(node: Node, extents: Extents) -> int:
     """Calls of CuPy's matmul for a product, which takes matrices of 16 bits one by one."""
-    return _matrices(node, extents) if node.result.dtype in HALVES else 1
+    is_folded = len(node.values[1].shape) == 2  # the batch joins the rows
+    if is_folded or node.result.dtype not in HALVES:
+        return 1
+    return count(node.result.shape[:-2], extents)
 
 
 def _library(device: Device) -> str:
@@ -173,15 +176,29 @@ def _served(device: Device) -> tuple[DType, ...]:
     return (*RATES, *HALVES[: 1 if device.arch == "sm_75" else 2])  # which has no bfloat16
 
 
-def _sizes(node: Node, extents: Extents) -> tuple[int, int, int]:
-    """Rows, depth, and columns; a batch by one matrix is one product of all its rows."""
+def _sizes(node: Node, graph: FunctionGraph, extents: Extents) -> tuple[int, int, int, int]:
+    """Rows, depth and columns of a matrix, and how many there are.
+
+    A batch by one matrix is one product of all its rows, where these lie one behind the other.
+    """
     x, y = (value.shape for value in node.values)
-    rows = count(x[:-1] if len(y) == 2 else x[-2:-1], extents)
-    return rows, extent_of(x[-1], extents), extent_of(y[-1], extents)
+    is_one = len(y) == 2 and _has_rows_together(graph.views.get(node.values[0].id))
+    rows, matrices = (x[:-1], ()) if is_one else (x[-2:-1], node.result.shape[:-2])
+    depth, columns = extent_of(x[-1], extents), extent_of(y[-1], extents)
+    return count(rows, extents), depth, columns, count(matrices, extents)
 
 
-def _matrices(node: Node, extents: Extents) -> int:
-    return 1 if len(node.values[1].shape) == 2 else count(node.result.shape[:-2], extents)
+def _has_rows_together(view: View | None) -> bool:
+    """Whether one step leads from each row of a view to the next, as far as a graph knows."""
+    if view is None:
+        return True
+    axes, shape = [axis for axis in view.axes if axis is not None], view.shape_of_base
+    if not axes or axes != [*range(axes[0], len(shape))]:
+        return False
+    inner = axes[1:-1]
+    return all(view.steps[a] == 1 for a in axes) and all(
+        view.lengths[a] == shape[a] for a in inner
+    )
 
 
 def _is_followed(node: Node, graph: FunctionGraph) -> bool:

@@ -195,6 +195,7 @@ template <class T> OW_INLINE int64 loop_bits(T x) {
 // What a mask chooses of a row, so many places at a time: `where` they are is noted in `to`.  Most masks choose few,
 // so eight places of which none is chosen are passed over at once.
 #define LOOP_CHOSEN 256
+#define LOOP_LONGEST (1ll << 31)  // so often may something be repeated
 OW_INLINE int64 loop_end(int64 first, int64 size) { return size - first < LOOP_CHOSEN ? size - first : LOOP_CHOSEN; }
 template <class Where>
 OW_INLINE void loop_note(const bool* chosen, int64 first, int64 end, int64* to, int64& count, Where where) {

@@ -56,6 +56,12 @@ def nearly(x, y, out):
             break
 
 
+def at_the_bound(x, out):
+    for k in range(3):
+        out[:] += np.isclose(x, 0.0, 0.0, 0.1) + np.isclose(x, 0, 0.0, 0.1 + k)
+        out[:] += np.isclose(x, np.float64(0.0), 0.0, 0.1) * 4 + np.isclose(0.1, x, 0.0, 0.1)
+
+
 def until_close(A, x):
     for _ in range(100):
         before = x.copy()
@@ -135,6 +141,7 @@ PROGRAMS = {
     "nearly_holes": (nearly, (HOLES, HOLES.copy(), OUT)),
     "nearly_f4": (nearly, (X.astype("f4"), X.astype("f4") + np.float32(1e-6), OUT)),
     "nearly_integers": (nearly, (N4, N4.copy(), OUT)),
+    "at_the_bound": (at_the_bound, (np.array([0.1, 0.2, 0.05, 0.1], "f4"), OUT)),
     "until_close": (until_close, (A4 @ A4.T, X)),
     "of_vectors": (of_vectors, (X, HOLES, A4, OUT)),
     "norms": (norms, (X, A4, OUT)),
@@ -220,6 +227,37 @@ def in_a_matrix(A, out):
         np.add.at(A, np.array([0, 0]), k)
 
 
+def narrower(n, out):
+    for _ in range(3):
+        np.add.at(n, np.array([0, 0, 1]), np.array([100, 100, 3]))
+
+
+def narrower_than_python(n, out):
+    for _ in range(3):
+        np.add.at(n, np.array([0, 0, 1]), 100)
+
+
+def largest_of_nothing(x, out):
+    for k in range(3):
+        out[k] = np.linalg.norm(x[:k], np.inf)
+
+
+def points_that_are_computed(x, out):
+    for k in range(6):
+        points = x[x > k]
+        out[k % 4] = np.interp(0.5, points, points)
+
+
+def no_axes(A, out):
+    for k in range(3):
+        out += A.transpose(())[k]
+
+
+def rounds_to_a_float(x, out):
+    for k in range(3):
+        out += np.round(x + k, 0.0)
+
+
 def less_than_nothing(x, out):
     for k in range(3):
         out[:2] = np.repeat(x, k - 1)[:2]
@@ -227,10 +265,13 @@ def less_than_nothing(x, out):
 
 @pytest.mark.parametrize("function", [
     lengths_differ, of_no_points, too_few_values, into_integers, of_itself, by_a_mask, in_a_matrix,
-    less_than_nothing,
+    less_than_nothing, narrower, narrower_than_python, largest_of_nothing, no_axes,
+    points_that_are_computed, rounds_to_a_float,
 ])  # fmt: skip
 def test_what_c_does_not_do_is_pythons(function):
-    given = {"n": N4 % 3, "A": A4}.get(function.__code__.co_varnames[0], X)
+    given = {"n": (N4 % 3).astype("i1" if "narrower" in function.__name__ else "i8"), "A": A4}.get(
+        function.__code__.co_varnames[0], X
+    )
     args = (given, OUT)
     assert is_same(called(function, args), called(Rolled(function), args), exactly=True)
 

@@ -181,7 +181,120 @@ def of_other_lengths(a, b, n):
     return a
 
 
+def doubled(x):
+    made = x * 2
+    made[1:] += 1
+    return made
+
+
+def one_twice(x):
+    made = x * 2
+    return made, made
+
+
+def one_and_a_part(x):
+    made = x * 2
+    return made, made[1:]
+
+
+def returned_to_two_names(x, steps, out):
+    p, q = x * 1, x * 1
+    for k in range(steps):
+        out[0] += p.sum() + q.sum()
+        p = q = doubled(x + k)
+        p[0] = k
+    return p, q
+
+
+def returned_twice(x, steps, out):
+    p, q = x * 1, x * 1
+    for k in range(steps):
+        out[0] += p.sum() + q.sum()
+        p, q = one_twice(x + k)
+        p[0] = k
+    return p, q
+
+
+def returned_with_a_part(x, steps, out):
+    p, q = x * 1, x[1:] * 1
+    for k in range(steps):
+        out[0] += p.sum() + q.sum()
+        (p, q), out[1] = one_and_a_part(x + k), k
+        p[1] = k
+    return p, q
+
+
+def returned_one_after_the_other(x, steps, out):
+    p, q = x * 1, x * 1
+    for k in range(steps):
+        out[0] += p.sum() + q.sum()
+        p, q = doubled(x + k), doubled(q * 0.25)
+        p[0] = k
+    return p, q
+
+
+class Stepped:
+    def __init__(self, x):
+        self.x = x
+
+    def step(self):
+        made = self.x + 1
+        self.x = made
+        return made
+
+
+def returned_and_kept(x, steps, out):
+    held = Stepped(x * 1)
+    p = x * 1
+    for k in range(steps):
+        out[k] = p.sum() + held.x.sum() * 10
+        p = held.step()
+        p[0] = 100.0
+    return p, p is held.x
+
+
+def two_of_one(x):
+    p, c = x * 1.0, x * 2.0
+    for _ in range(3):
+        p = doubled(p + c)
+        c = p
+    return c, p
+
+
+def returned_as_two(x, steps, out):
+    p, q = x * 1.0, x * 2.0
+    for k in range(steps):
+        out[k] = p[0] + q[0] * 10
+        p, q = two_of_one(q)
+        p[0] = 100.0
+    return p, q
+
+
+def not_written(x, steps, out):
+    p, q = x * 1.0, x * 2.0
+    for k in range(steps):
+        out[k] = p[0] + q[0] * 10
+        p, q = two_of_one(q * 0.1)
+    return p is q
+
+
+def shaped_anew(x, steps, out):
+    for k in range(steps):
+        turned = np.swapaxes(np.outer(x, x) * 2, 0, 1) * 1
+        flat = turned.reshape(-1)
+        flat[1] = 100.0
+        out[k] += turned[0, 1]
+
+
 PROGRAMS = {
+    "returned and kept": (returned_and_kept, (row(5), 4, row(4))),
+    "returned as two": (returned_as_two, (row(5), 4, row(4))),
+    "not written": (not_written, (row(5), 4, row(4))),
+    "shaped anew": (shaped_anew, (row(5), 4, row(4))),
+    "returned to two names": (returned_to_two_names, (row(5), 9, row(4))),
+    "returned twice": (returned_twice, (row(5), 9, row(4))),
+    "returned with a part": (returned_with_a_part, (row(5), 9, row(4))),
+    "returned one after the other": (returned_one_after_the_other, (row(5), 9, row(4))),
     "heat": (heat, (row(7), row(7), 3)),
     "heat, even": (heat, (row(7), row(7), 4)),
     "heat, no step": (heat, (row(7), row(7), 0)),
@@ -208,6 +321,7 @@ PROGRAMS = {
     "in the inner loop": (in_the_inner_loop, (grid(4, 4)[0], 3)),
 }
 IN_C = {
+    "returned one after the other",
     "heat",
     "heat, even",
     "heat of rows",

@@ -231,7 +231,8 @@ def _triangle(kept: str) -> Callable[..., Held]:
             text = self.text.named(found.dtype.register, self.element(found, places))
             return f"({places[-1]} - {places[-2]} {kept} {by.text} ? {text} : {zero})"
 
-        return Elements(found.dtype, found.sizes, element, reads_of(found))
+        cost = getattr(found, "cost", 0)
+        return Elements(found.dtype, found.sizes, element, reads_of(found), cost)
 
     return find
 

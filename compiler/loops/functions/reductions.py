@@ -92,6 +92,9 @@ def _norm(
     name, before = NORMS.get(asked if is_of_rows or asked is None else "", ("", ""))
     if not name:
         raise NoLoopError("norm of this order")
+    longest = array.sizes if place is None else (array.sizes[place],)
+    if name == "max" and not all(self.served.is_least(size, 1) for size in longest):
+        raise NoLoopError("the largest of what may be nothing")  # 0 by NumPy 2.4, else an error
     taken = _as_elements(self.apply(before, array))
     if place is None:
         found: Number | Array = self.reduced(name, taken)

@@ -24,6 +24,8 @@ def _reshaped(self: Statements, array: Held, *shape: Held) -> Held:
         raise NoLoopError("another shape of a number")
     if isinstance(found, Elements):
         found = self.apart(found)
+    elif self.may_be_turned(found.base):
+        raise NoLoopError("another shape of what NumPy may lay out in another order")
     elif found.is_turned or found.strides != dense_strides(found.sizes):
         raise NoLoopError("another shape of what does not lie row by row")
     items = shape[0].items if len(shape) == 1 and isinstance(shape[0], Several) else shape
@@ -92,7 +94,7 @@ def _transposed(self: Statements, array: Held, *axes: Held) -> Held:
     """``x.transpose``: a view with its axes backwards, or in another order."""
     found = as_array(self, array)
     asked = axes[0].items if len(axes) == 1 and isinstance(axes[0], Several) else axes
-    order = [axis_of(axis, found.rank) for axis in asked] or [*range(found.rank)][::-1]
+    order = [axis_of(axis, found.rank) for axis in asked] if axes else [*range(found.rank)][::-1]
     if sorted(order) != [*range(found.rank)]:
         raise NoLoopError("axes in an order that leaves some out")
     return _turned(self, found, order)
@@ -118,6 +120,9 @@ def _with_new_axis(self: Statements, a: Held, axis: Held) -> Held:
 
 def _times(self: Statements, *factors: Size) -> Size:
     text = " * ".join(size.factor for size in factors)
+    for size in factors:
+        if not size.is_one:
+            self.numbers.fault(f"{size.text} > LOOP_LONGEST", "LOOP_NO_MEMORY")
     return Size.of(self.text.named("int64", text, "n"))
 
 

@@ -92,10 +92,10 @@ def _round(self: Statements, a: Held, decimals: Held = literal(0)) -> Held:
     dtype = found.type if isinstance(found, Number) else found.dtype
     if dtype not in (dtypes.F32, dtypes.F64):
         raise NoLoopError("round of other than floats")
+    if type(places) is not int or not 0 <= places <= EXACT_TEN:
+        raise NoLoopError("round to places that change")
     if places == 0:
         return self.apply("rint", found)
-    if type(places) is not int or not 0 < places <= EXACT_TEN:
-        raise NoLoopError("round to places that change")
     ten = literal(10.0**places)
     return self.apply("divide", self.apply("rint", self.apply("multiply", found, ten)), ten)
 

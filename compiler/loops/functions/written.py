@@ -126,7 +126,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
     """Whether elements are nearly equal."""
     y = b * 1.0
-    return (np.abs(a - y) <= atol + rtol * np.abs(y)) & np.isfinite(y) | (a == y)
+    return (abs(a - y) <= atol + rtol * abs(y)) & np.isfinite(y) | (a == y)
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
