@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from opweave.compiler.ir.values import count
 from opweave.opcodes.dtypes import C64, C128, F32, F64, DType
 from opweave.runtime.host.launcher import HostLaunch, Run, runtime_library
 
@@ -92,7 +92,7 @@ def native_product(step: Step, layouts: Layouts) -> Step:
     if found is None:
         return step
     arrays = tuple((slot, *place) for slot, place in enumerate(memory))
-    launch = HostLaunch(_run(count(node.result.shape, layouts.extents) * found[2]))
+    launch = HostLaunch(_run(math.prod(layouts.shape_of(node.result)[0]) * found[2]))
     fixed = (None, None, None, *found)
     return replace(
         step, launch=launch, compute=None, pack=PRODUCT.pack, fixed=fixed, arrays=arrays
