@@ -25,12 +25,14 @@ class Storing(Applied):
         temporary: names of arrays that hold what they do until their line runs again.
         orders: of arrays that are made, those whose order NumPy lays them out in; "" for one
             that does not lie row by row.
+        by_rows: of arrays that are read in another shape, as they lie.
     """
 
     def __init__(self, text: Text, numbers: Numbers):
         super().__init__(text, numbers)
         self.temporary: set[str] = set()
         self.orders: dict[str, set[str]] = {}
+        self.by_rows: set[str] = set()
 
     def store(self, target: Strided, value: Computed) -> None:
         """Assign to the elements of an array; what is read is read before anything is written."""
@@ -142,6 +144,15 @@ class Storing(Applied):
             found |= more
             left += more
         return "" in found
+
+    def check_orders(self) -> None:
+        """Hold that NumPy lays out row by row what is read so.
+
+        Raises:
+            NoLoopError: it may not.
+        """
+        if any(map(self.may_be_turned, self.by_rows)):
+            raise NoLoopError("another shape of what NumPy may lay out in another order")
 
     def copied(self, region: Strided) -> Elements:
         """The elements of a region, as an array that nobody else has."""

@@ -25,7 +25,22 @@ class Text:
         self.line = 0
         self.used = set(TAKEN)
         self._depth = 1
+        self._is_held = False
         self._numbers: dict[str, int] = {}
+
+    def at(self, line: int) -> None:
+        """Go to a line of the user's, but for what is written in its place."""
+        if not self._is_held:
+            self.line = line
+
+    @contextmanager
+    def one_line(self) -> Iterator[None]:
+        """Stay at the line: what follows is no text of the user's."""
+        before, self._is_held = self._is_held, True
+        try:
+            yield
+        finally:
+            self._is_held = before
 
     def add(self, text: str) -> None:
         self.lines += [INDENT * self._depth + part for part in text.split("\n")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from inspect import signature
 from types import FunctionType
 from typing import Any
@@ -12,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
-from opweave.compiler.lines.applied import bounds_of, reads_of, type_of
-from opweave.compiler.lines.arithmetic import as_computed, as_numpys
+from opweave.compiler.lines.applied import bounds_of
+from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.lines.values import (
     Array,
@@ -24,28 +23,20 @@ from opweave.compiler.lines.values import (
     Items,
     Listed,
     Number,
-    Size,
     Strided,
     Unchanging,
 )
 from opweave.compiler.loops.comprehensions import listed
 from opweave.compiler.loops.functions.joining import as_array, of_numpy, with_axes
+from opweave.compiler.loops.functions.prepared import PREPARED, called_at
 from opweave.compiler.loops.functions.table import FUNCTIONS, IN_PLACE, METHODS, Keywords
-from opweave.compiler.loops.functions.written import (
-    AT,
-    WRITTEN,
-    WRITTEN_METHODS,
-    cross,
-    interp,
-    searchsorted,
-)
+from opweave.compiler.loops.functions.written import WRITTEN, WRITTEN_METHODS
 from opweave.compiler.loops.inlining import Inlining
 from opweave.compiler.loops.listing import LIST_METHODS, first_added, taken_at_once
 from opweave.compiler.loops.methods import Owner, method_of
 from opweave.compiler.loops.nodes import taken_back
 from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes.core import Kind
-from opweave.opcodes.dtypes import I64, DType
 
 
 class LoopCalls(Inlining):
@@ -174,7 +165,7 @@ class LoopCalls(Inlining):
         if isinstance(ufunc, np.ufunc) and function.__name__ == "outer" and len(args) == 2:
             return self._outer(ufunc, args, keywords)
         if isinstance(ufunc, np.ufunc) and function.__name__ == "at" and len(args) == 3:
-            return self._at(ufunc, args, keywords)
+            return self._written(*called_at(self, ufunc, args), keywords)
         if isinstance(function, type) and issubclass(function, np.generic):
             return self._as_scalar(function, args, keywords)
         if (written := WRITTEN.get(id(function))) is not None:
@@ -222,38 +213,6 @@ class LoopCalls(Inlining):
             raise NoLoopError("outer of numbers")
         return self.apply(operator.name, with_axes(a, b.rank), b)
 
-    def _at(self, ufunc: np.ufunc, args: list[Held], keywords: Keywords) -> Held:
-        """``ufunc.at`` of a vector, at the places of another one."""
-        a, places, values = args[0], as_computed(args[1]), as_computed(as_numpys(args[2]))
-        if isinstance(values, Number) and values.type is int:  # it is no weak one
-            values = replace(values, type=I64, text=f"(int64){values.text}", known=None)
-        if keywords or id(ufunc) not in AT or not isinstance(a, Strided):
-            raise NoLoopError(f"{ufunc.__name__}.at inside a loop")
-        if isinstance(places, Number) or self._is_narrower(a.dtype, type_of(values)):
-            raise NoLoopError("a number as a place, or integers that are cut")
-        reads = (*reads_of(places), *(() if isinstance(values, Number) else reads_of(values)))
-        if a.rank != 1 or places.rank != 1 or places.dtype.kind not in "iu":
-            raise NoLoopError("places that are no vector of integers, or of no vector")
-        if any(read.base == a.base for read in reads):
-            raise NoLoopError("what is written at places, and reads the same array")
-        if isinstance(values, Number):
-            return self.inlined(AT[id(ufunc)][0], [a, places, values], {})
-        if values.rank != 1 or not self._are_alike(places.sizes[0], values.sizes[0]):
-            raise NoLoopError("places, and another number of values")
-        return self.inlined(AT[id(ufunc)][1], [a, places, values], {})
-
-    def _is_narrower(self, dtype: DType, other: Any) -> bool:
-        """Whether integers of a dtype are cut where those of another one are joined to them."""
-        other = other.numpy if isinstance(other, DType) else other
-        return dtype.kind in "iu" and np.result_type(dtype.numpy, other) != dtype.numpy
-
-    def _are_alike(self, a: Size, b: Size) -> bool:
-        """Whether two extents are equal, in the call at hand if not in each."""
-        if a == b:
-            return True
-        extent = self.served.value(a)
-        return extent is not None and all(self.served.is_equal(each, extent) for each in (a, b))
-
     def _as_scalar(self, kind: type[np.generic], args: list[Held], keywords: Keywords) -> Held:
         """``np.float32(x)``."""
         if len(args) != 1 or keywords or not isinstance(args[0], Number):
@@ -268,23 +227,10 @@ class LoopCalls(Inlining):
         for held in (*args, *keywords.values()):
             if getattr(getattr(held, "dtype", None), "kind", "") == "c":
                 raise NoLoopError(f"{function.__name__} of complex numbers")
-            if function is cross and [
-                self.served.is_equal(s, 3) for s in getattr(held, "sizes", ())
-            ] != [True]:
-                raise NoLoopError("cross of other than two vectors of three numbers")
-        if function is interp and not self._is_between_points(args):
-            raise NoLoopError("interp of other than a number between two vectors")
-        if function is searchsorted:  # NumPy makes an array of the number
-            args = [as_numpys(arg) for arg in args]
-            keywords = {name: as_numpys(arg) for name, arg in keywords.items()}
-        return self.inlined(function, args, keywords)
-
-    def _is_between_points(self, args: list[Held]) -> bool:
-        vectors = [a for a in args[1:] if isinstance(a, Strided | Elements) and a.rank == 1]
-        if len(args) != 3 or len(vectors) != 2 or not isinstance(args[0], Number):
-            return False
-        first, second = (vector.sizes[0] for vector in vectors)
-        return self._are_alike(first, second) and self.served.is_least(first, 1)
+        if (prepared := PREPARED.get(function)) is not None:
+            args, keywords = prepared(self, args, keywords)
+        with self.text.one_line():
+            return self.inlined(function, args, keywords)
 
 
 def _tried(function: Callable[..., Held], *args: Any, **keywords: Any) -> Held:

@@ -84,7 +84,7 @@ class Expressions(Picking):
             NoLoopError: it is none of those that loops compile.
         """
         if hasattr(node, "lineno"):
-            self.text.line = node.lineno
+            self.text.at(node.lineno)
         found = self.forms.get(type(node))
         if found is None:
             raise NoLoopError(f"{type(node).__name__} inside a loop")

@@ -202,6 +202,7 @@ class Lowering(Entering):
             elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
         left = {result.name for result in found} - {*self.turned}
+        self.check_orders()
         self.check_copies(left | self.kept_arrays(), self.writes)
         rooms = [result.words[0] for result in found if result.rank >= 0]
         if len(set(rooms)) < len(rooms):

@@ -14,6 +14,7 @@ from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.chosen import chosen_of, give, variables_for
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
+    Array,
     Elements,
     Held,
     ItemRow,
@@ -252,12 +253,13 @@ def _size(self: Expressions, array: Strided | Elements) -> Held:
     return found
 
 
-def _transposed(self: Expressions, array: Strided | Elements) -> Held:
+def turned(self: Expressions, array: Array, order: Sequence[int]) -> Strided:
+    """A view with the axes in another order."""
     found = self.apart(array) if isinstance(array, Elements) else array
     return replace(
         found,
-        sizes=found.sizes[::-1],
-        strides=found.strides[::-1],
+        sizes=tuple(found.sizes[n] for n in order),
+        strides=tuple(found.strides[n] for n in order),
         where=None,
         is_whole=False,
         is_turned=True,
@@ -271,7 +273,7 @@ def _dtype(self: Expressions, array: Strided | Elements) -> Held:
 ATTRIBUTES: Mapping[str, Callable[[Expressions, Strided | Elements], Held]] = {
     "shape": _shape,
     "size": _size,
-    "T": _transposed,
+    "T": lambda self, array: turned(self, array, range(array.rank)[::-1]),
     "dtype": _dtype,
     "ndim": lambda _, array: literal(array.rank),
 }

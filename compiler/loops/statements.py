@@ -43,7 +43,7 @@ class Statements(Rounds):
         for node in nodes:
             if not self.live:
                 return  # nobody gets here
-            self.text.line = node.lineno
+            self.text.at(node.lineno)
             found = STATEMENTS.get(type(node))
             if found is None:
                 raise NoLoopError(f"{type(node).__name__} inside a loop")

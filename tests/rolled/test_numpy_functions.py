@@ -287,3 +287,16 @@ def test_nothing_is_written_where_one_place_is_outside():
     (expected, after), (found, after_c) = (run(outside, args) for run in (called, run_in_c))
     assert expected[0] is found[0] is IndexError
     assert is_same(after, after_c, exactly=True)
+
+
+def last_of_all(x, out):
+    for k in range(9):
+        out[0] += k
+        out[1] += np.ptp(x[k:])
+
+
+def test_an_error_names_the_users_line():
+    line = last_of_all.__code__.co_firstlineno + 3
+    with pytest.raises(ValueError, match="zero-size array") as raised:
+        Rolled(last_of_all)(X.copy(), OUT.copy())
+    assert any(f"at line {line}," in note for note in raised.value.__notes__)

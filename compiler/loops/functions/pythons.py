@@ -176,7 +176,7 @@ def _bool(self: Statements, x: Held) -> Held:
     return self.truth_of(x)
 
 
-OF_PYTHON: tuple[tuple[Any, Callable[..., Held]], ...] = (
+PYTHONS: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.range, _range),
     (builtins.len, _len),
     (builtins.zip, _zip),

@@ -14,6 +14,7 @@ from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import Array, Elements, Held, Number, Several, Size, Strided
 from opweave.compiler.loops.functions.joining import ZERO, as_array, axis_of, with_axis
+from opweave.compiler.loops.nodes import turned
 from opweave.compiler.loops.statements import Statements
 
 
@@ -24,10 +25,11 @@ def _reshaped(self: Statements, array: Held, *shape: Held) -> Held:
         raise NoLoopError("another shape of a number")
     if isinstance(found, Elements):
         found = self.apart(found)
-    elif self.may_be_turned(found.base):
-        raise NoLoopError("another shape of what NumPy may lay out in another order")
     elif found.is_turned or found.strides != dense_strides(found.sizes):
         raise NoLoopError("another shape of what does not lie row by row")
+    else:
+        self.by_rows.add(found.base)
+        self.check_orders()
     items = shape[0].items if len(shape) == 1 and isinstance(shape[0], Several) else shape
     count = " * ".join(size.factor for size in found.sizes)
     sizes, rest = [], None
@@ -87,7 +89,7 @@ def _swapped(self: Statements, array: Held, axis1: Held, axis2: Held) -> Held:
     order = list(range(found.rank))
     one, other = (axis_of(axis, found.rank) for axis in (axis1, axis2))
     order[one], order[other] = other, one
-    return _turned(self, found, order)
+    return turned(self, found, order)
 
 
 def _transposed(self: Statements, array: Held, *axes: Held) -> Held:
@@ -97,20 +99,7 @@ def _transposed(self: Statements, array: Held, *axes: Held) -> Held:
     order = [axis_of(axis, found.rank) for axis in asked] if axes else [*range(found.rank)][::-1]
     if sorted(order) != [*range(found.rank)]:
         raise NoLoopError("axes in an order that leaves some out")
-    return _turned(self, found, order)
-
-
-def _turned(self: Statements, array: Array, order: Sequence[int]) -> Strided:
-    """A view with the axes in another order."""
-    found = self.apart(array) if isinstance(array, Elements) else array
-    return replace(
-        found,
-        sizes=tuple(found.sizes[n] for n in order),
-        strides=tuple(found.strides[n] for n in order),
-        where=None,
-        is_whole=False,
-        is_turned=True,
-    )
+    return turned(self, found, order)
 
 
 def _with_new_axis(self: Statements, a: Held, axis: Held) -> Held:

@@ -20,7 +20,7 @@ from opweave.compiler.lines.values import (
 from opweave.compiler.loops.functions.joining import JOINING
 from opweave.compiler.loops.functions.making import MAKING, MAKING_METHODS, nonzero, sort
 from opweave.compiler.loops.functions.mathematics import MATHEMATICS
-from opweave.compiler.loops.functions.pythons import OF_PYTHON
+from opweave.compiler.loops.functions.pythons import PYTHONS
 from opweave.compiler.loops.functions.reductions import REDUCING, REDUCING_METHODS
 from opweave.compiler.loops.functions.shaping import SHAPING, SHAPING_METHODS
 from opweave.compiler.loops.statements import Statements
@@ -115,7 +115,7 @@ METHODS: Mapping[str, Callable[..., Held]] = {
     "round": _round,
 }
 _BY_FUNCTION: tuple[tuple[Any, Callable[..., Held]], ...] = (
-    *OF_PYTHON,
+    *PYTHONS,
     (np.flip, _flip),
     (np.where, _where),
     (np.dot, _dot),

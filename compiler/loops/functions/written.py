@@ -191,19 +191,15 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
 def at_places(ufunc: Any) -> tuple[Any, Any]:
     """``ufunc.at`` of a vector: with a number, and with a vector of one for each place.
 
-    All places are looked at first: nothing is written where one is outside.
+    ``a[indices]`` looks at all places first: nothing is written where one is outside.
     """
 
     def with_number(a: Any, indices: Any, b: Any) -> Any:
-        for k in range(len(indices)):
-            seen = a[indices[k]]  # noqa: F841
-        for k in range(len(indices)):
+        for k in range(len(a[indices])):
             a[indices[k]] = ufunc(a[indices[k]], b)
 
     def with_each(a: Any, indices: Any, b: Any) -> Any:
-        for k in range(len(indices)):
-            seen = a[indices[k]]  # noqa: F841
-        for k in range(len(indices)):
+        for k in range(len(a[indices])):
             a[indices[k]] = ufunc(a[indices[k]], b[k])
 
     return with_number, with_each
