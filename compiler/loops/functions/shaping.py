@@ -18,18 +18,23 @@ from opweave.compiler.loops.nodes import turned
 from opweave.compiler.loops.statements import Statements
 
 
-def _reshaped(self: Statements, array: Held, *shape: Held) -> Held:
-    """``x.reshape``: a view of what lies row by row."""
+def _by_rows(self: Statements, array: Held) -> Strided:
+    """An array that lies row by row, in NumPy's memory as in ours."""
     found = as_computed(array)
     if isinstance(found, Number) or not found.rank:
         raise NoLoopError("another shape of a number")
     if isinstance(found, Elements):
-        found = self.apart(found)
-    elif found.is_turned or found.strides != dense_strides(found.sizes):
+        return self.apart(found)
+    if found.is_turned or found.strides != dense_strides(found.sizes):
         raise NoLoopError("another shape of what does not lie row by row")
-    else:
-        self.by_rows.add(found.base)
-        self.check_orders()
+    self.by_rows.add(found.base)
+    self.check_orders()
+    return found
+
+
+def _reshaped(self: Statements, array: Held, *shape: Held) -> Held:
+    """``x.reshape``: a view of what lies row by row."""
+    found = _by_rows(self, array)
     items = shape[0].items if len(shape) == 1 and isinstance(shape[0], Several) else shape
     count = " * ".join(size.factor for size in found.sizes)
     sizes, rest = [], None
