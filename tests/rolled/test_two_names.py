@@ -200,7 +200,7 @@ def one_and_a_part(x):
 def returned_to_two_names(x, steps, out):
     p, q = x * 1, x * 1
     for k in range(steps):
-        out[0] += p.sum() + q.sum()
+        out[0] += p[0] + q[2]
         p = q = doubled(x + k)
         p[0] = k
     return p, q
@@ -209,7 +209,7 @@ def returned_to_two_names(x, steps, out):
 def returned_twice(x, steps, out):
     p, q = x * 1, x * 1
     for k in range(steps):
-        out[0] += p.sum() + q.sum()
+        out[0] += p[0] + q[2]
         p, q = one_twice(x + k)
         p[0] = k
     return p, q
@@ -218,7 +218,7 @@ def returned_twice(x, steps, out):
 def returned_with_a_part(x, steps, out):
     p, q = x * 1, x[1:] * 1
     for k in range(steps):
-        out[0] += p.sum() + q.sum()
+        out[0] += p[0] + q[2]
         (p, q), out[1] = one_and_a_part(x + k), k
         p[1] = k
     return p, q
@@ -227,7 +227,7 @@ def returned_with_a_part(x, steps, out):
 def returned_one_after_the_other(x, steps, out):
     p, q = x * 1, x * 1
     for k in range(steps):
-        out[0] += p.sum() + q.sum()
+        out[0] += p[0] + q[2]
         p, q = doubled(x + k), doubled(q * 0.25)
         p[0] = k
     return p, q
@@ -247,7 +247,7 @@ def returned_and_kept(x, steps, out):
     held = Stepped(x * 1)
     p = x * 1
     for k in range(steps):
-        out[k] = p.sum() + held.x.sum() * 10
+        out[k] = p[1] + held.x[0] * 10
         p = held.step()
         p[0] = 100.0
     return p, p is held.x
