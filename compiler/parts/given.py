@@ -11,13 +11,14 @@ import numpy as np
 
 from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.ir.builder import GraphBuilder, scalar_type
-from opweave.compiler.ir.expr import Expr
+from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.parts.interface import Describe, Given
 from opweave.compiler.parts.lazy_array import LazyArray
 from opweave.compiler.traced.arrays import TracedArray
+from opweave.compiler.traced.exponents import is_special_exponent
 from opweave.compiler.traced.lengths import MOST_TERMS
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.tracer import Tracer
@@ -179,7 +180,8 @@ class TracerOfGiven(Tracer):
 
     def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
         if is_number(item) and not is_traced(item):
-            return self.literal(item), scalar_type(item)
+            is_itself = operator.name == "power" and is_special_exponent(item)
+            return literal(item) if is_itself else self.literal(item), scalar_type(item)
         return super()._operand(operator, item, where)
 
     def boxed(self, graph: FunctionGraph, ids: Mapping[int, int]) -> frozenset[int]:

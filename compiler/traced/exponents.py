@@ -40,18 +40,27 @@ def with_known_exponent(
 def known_exponent(tracer: TracerLike, dtype: DType, exponent: Any) -> Any:
     """An exponent, itself where it is a call's number that makes another function of the power.
 
-    Which of them it is becomes part of the guard. Of integers every power is the same function;
-    of bools the square has another type.
+    Which of them it is becomes part of the guard. Of integers every power by an integer is the
+    same function, and those by floats are powers of floats; of bools the square has another type.
     """
-    if not (is_traced_number(exponent) and dtype.kind in "fcb"):
+    if not is_traced_number(exponent):
         return exponent
-    found = exponent.example
+    found, kind = exponent.example, dtype.kind
     if isinstance(found, bool) or not isinstance(found, numbers.Real):
         return exponent
-    if dtype.kind == "b" and isinstance(found, float | np.generic):
+    if kind == "b" and isinstance(found, float | np.generic):
         return exponent
-    for number in POWERS_BY_NUMBER[dtype.kind]:
+    if kind in "iu":
+        if not isinstance(found, float | np.floating):
+            return exponent
+        kind = "f"
+    for number in POWERS_BY_NUMBER[kind]:
         same = Expr("exponent_is", (exponent.expr, literal(number)))
         if tracer.decide(same, bool(found == number)):
             return found
     return exponent
+
+
+def is_special_exponent(number: Any) -> bool:
+    """Whether a power by a number is, for some dtype, another function with that number."""
+    return number in POWERS_BY_NUMBER["f"]

@@ -48,6 +48,7 @@ CELLS = {
     ("bitwise_and of b", "columns", "host"): (lambda x: (x & x).sum(axis=0), (BOOL,)),
     ("copy of b", "row", "host"): (lambda x: (x.copy(), x.sum(axis=1)), (BOOL,)),
     ("gather_1d of b", "map", "host"): (lambda x, n: x[n], (BOOL[0], SMALL)),
+    ("gather_inside of c", "map", "host"): (np.searchsorted, (COMPLEX[:, 0].copy(), COMPLEX)),
     ("gather_3d of b", "map", "host"): (
         lambda x, n: x.reshape(4, 75, 64)[n, n, n],
         (BOOL, SMALL),

@@ -1,6 +1,7 @@
 """Rules of NumPy's that a small program once broke: reductions, names, numbers, dtypes."""
 
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -290,6 +291,22 @@ def test_an_integer_to_a_float_power_is_a_float(function, exponent):
 
     assert np.asarray(found).dtype == np.asarray(function(x, exponent)).dtype
     np.testing.assert_allclose(function(x, exponent), found)
+
+
+@host
+@pytest.mark.parametrize("exponent", [2.0, 1.0, 0.5, 3.0, np.float32(0.5), np.float32(2)])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32"])
+@pytest.mark.parametrize("power", [operator.pow, np.power])
+def test_a_power_of_integers_is_the_same_by_a_given_number_and_in_parts(power, dtype, exponent):
+    def in_parts(x):
+        raised = power(x, exponent)
+        return raised if x.max().item() else -raised
+
+    x = np.arange(1, 120).astype(dtype)
+    given = ow.fuse(power, fullgraph=True)(x, exponent)
+    assert given.tobytes() == ow.fuse(lambda x: power(x, exponent))(x).tobytes()
+    assert given.tobytes() == ow.fuse(in_parts)(x).tobytes()
+    assert given.tobytes() == power(x, exponent).tobytes()
 
 
 @host
