@@ -15,8 +15,12 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
+import numpy as np
+
 from bench.experiments.kernels import programs
+from bench.measure import peers
 from bench.measure.record import Record
+from bench.measure.versions import Version
 from bench.report.figures import Figure
 
 TITLE = "NPBench: 54 programs, unmodified"
@@ -26,13 +30,16 @@ ABOUT = (
     "The NumPy versions of spcl/npbench (Ziogas and others, ICS 2021), not a line changed, at the "
     f"presets S and M; fetched at commit {COMMIT[:12]}, and not part of this repository. Results "
     "and arguments afterwards are compared with NumPy's before anything is timed. Runners take "
-    "turns. breaks are lines that NumPy runs between kernels; a function that NumPy runs as a "
-    "whole has no kernels."
+    "turns. numba and JAX run what the suite has rewritten for them: of numba's versions the "
+    "fastest, and JAX has its own arrays beforehand. breaks are lines that NumPy runs between "
+    "kernels; a function that NumPy runs as a whole has no kernels."
 )
 FIGURES = (Figure("time", "program", "time", kind="bars", panels=("size",)),)
 DEVICES = ("host",)
 SIZES, QUICK = ("S", "M"), ("S",)
 QUICK_NAMES = ("jacobi_2d", "lu", "arc_distance")
+# The suite's versions for numba: compiled or in object mode, on all cores, with loops on them.
+NUMBA = ("n", "np", "npr", "o", "op", "opr")
 # Sums of thousands of terms, in another order.
 TOLERANCE = 1e4
 MEAN, LEAST = ">= 3.3", ">= 0.9"
@@ -40,11 +47,18 @@ MEAN, LEAST = ">= 3.3", ">= 0.9"
 
 @dataclass(frozen=True)
 class Foreign:
-    """A program of the suite, as ``programs.one`` takes it; its sizes are presets."""
+    """A program of the suite, as ``programs.one`` takes it; its sizes are presets.
+
+    Attributes:
+        path: of its modules, without what tells whose version one has.
+        written: places of the arguments that are results.
+    """
 
     name: str
     function: Callable[..., Any]
     arguments: Callable[[str, Any], tuple[Any, ...]]
+    path: str
+    written: tuple[int, ...]
     S: str = "S"
     M: str = "M"
     tolerance: float = TOLERANCE
@@ -69,7 +83,9 @@ def loaded(about: Mapping[str, Any]) -> Foreign:
     info = about["benchmark"]
     path = f"npbench.benchmarks.{info['relative_path'].replace('/', '.')}.{info['module_name']}"
     function = getattr(importlib.import_module(f"{path}_numpy"), info["func_name"])
-    return Foreign(info["module_name"], function, partial(arguments, info, path))
+    written = tuple(map(info["input_args"].index, info.get("output_args", ())))
+    made = partial(arguments, info, path)
+    return Foreign(info["module_name"], function, made, path, written)
 
 
 def arguments(info: Mapping[str, Any], path: str, preset: str, _: Any) -> tuple[Any, ...]:
@@ -82,6 +98,44 @@ def arguments(info: Mapping[str, Any], path: str, preset: str, _: Any) -> tuple[
         names = start["output_args"]
         known |= zip(names, made if isinstance(made, tuple) else (made,), strict=True)
     return tuple(copy.deepcopy(known[name]) for name in info["input_args"])
+
+
+def rewritten(program: Foreign) -> dict[str, programs.Make]:
+    """The suite's versions for others: those for numba, and JAX's."""
+    return {"numba": partial(by_numba, program), "JAX": partial(by_jax, program)}
+
+
+def by_numba(program: Foreign) -> list[Version]:
+    """All versions for numba; their modules compile at the first call."""
+    peers.module("numba")
+    found = {name: _version(program, f"numba_{name}") for name in NUMBA}
+    return [Version(run, name) for name, run in found.items() if run is not None]
+
+
+def by_jax(program: Foreign) -> list[Version]:
+    """JAX's version, with arrays that are its own before it is timed."""
+    jax, jnp = peers.module("jax"), peers.module("jax.numpy")
+    jax.config.update("jax_enable_x64", True)
+    function = _version(program, "jax")
+    if function is None:
+        return []
+    given: list[Any] = []
+
+    def run(*args: Any) -> Any:
+        if not given:  # all calls have the same arguments, which no function of JAX's writes
+            given.extend(jnp.array(a) if isinstance(a, np.ndarray) else a for a in args)
+        return jax.block_until_ready(function(*given))
+
+    return [Version(run, written=program.written)]
+
+
+def _version(program: Foreign, whose: str) -> Any:
+    """A version's function; None where the suite has none."""
+    try:
+        module = importlib.import_module(f"{program.path}_{whose}")
+    except ModuleNotFoundError:
+        return None
+    return getattr(module, program.function.__name__)
 
 
 def measure(record: Record) -> None:
@@ -98,7 +152,7 @@ def measure(record: Record) -> None:
     for size in QUICK if quick else SIZES:
         for program in suite(place):
             if not quick or program.name in QUICK_NAMES:
-                programs.one(record, program, size)
+                programs.one(record, program, size, rewritten)
     for size in () if quick else SIZES:
         found = list(programs.ratios({"rows": record.rows}, size).values())
         middle = geometric_mean(found) if found else None

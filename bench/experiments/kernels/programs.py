@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import geometric_mean
@@ -15,14 +15,14 @@ import numpy as np
 
 import opweave as ow
 from bench.experiments.calls.compile import Fresh
-from bench.experiments.in_place.states import State, difference
+from bench.experiments.in_place.states import State
 from bench.experiments.in_place.table import PROGRAMS as IN_PLACE
 from bench.experiments.in_place.table import Program
 from bench.experiments.rolled.table import PROGRAMS as ROLLED
 from bench.measure import peers
 from bench.measure.clock import VISITS, Effort
-from bench.measure.harness import WrongResult
 from bench.measure.record import Record
+from bench.measure.versions import Version, fastest
 from bench.report.figures import Figure
 from bench.report.reading import rows, values
 
@@ -47,8 +47,12 @@ MEANS = (
     ("in place", IN_PLACE, {"small": ">= 3", "large": ">= 5"}),
     ("in loops", ROLLED, {"small": ">= 3.3", "large": ">= 3.3"}),
 )
-JITS = ("numba", "JAX")
+# Why compilers have no version of these programs.
+WITHOUT = {"JAX": "arrays of JAX cannot be written to"}
 Run = Callable[..., Any]
+Make = Callable[[], list[Version]]
+# What makes a program's versions for peers, by their names.
+Makers = Callable[[Any], dict[str, Make]]
 
 
 def measure(record: Record) -> None:
@@ -68,41 +72,50 @@ def measure(record: Record) -> None:
             record.limit(f"{text}, geometric mean", mean, middle, "x")
 
 
-def one(record: Record, program: Program, size: str) -> None:
+def by_numba(program: Program) -> dict[str, Make]:
+    """The same function by numba, compiled once for all sizes."""
+    return {"numba": lambda: [Version(jitted(peers.module("numba"), program.function))]}
+
+
+@cache
+def jitted(numba: Any, function: Run) -> Run:
+    found: Run = numba.njit(parallel=True)(function)
+    return found
+
+
+def one(record: Record, program: Any, size: str, makers: Makers = by_numba) -> None:
     """A program: checked, then timed in turns with NumPy and with what compiles it."""
     args = program.arguments(getattr(program, size), np.random.default_rng(0))
-    fused = ow.fuse(program.function)
     about = {"program": program.name, "size": size}
-    runs: dict[str, tuple[str, Run]] = {
-        "opweave": ("ours", fused),
-        "NumPy": ("peer", program.function),
-        **{name: ("peer", run) for name, run in compiled(record, program).items()},
+    versions: dict[str, list[Version]] = {
+        "opweave": [Version(ow.fuse(program.function))],
+        "NumPy": [Version(program.function)],
+        **compiled(record, makers(program)),
     }
     expected = State(args)
     result = program.function(*expected.args)
-    right: dict[str, tuple[str, Run]] = {}
-    for name, (role, run) in runs.items():
+    right: dict[str, Version] = {}
+    for name, known in versions.items():
         try:
-            checked(run, args, (result, expected.args), program.tolerance)
-            right[name] = (role, run)
+            right[name] = fastest(known, args, (result, expected.args), program.tolerance)
         except Exception as error:  # a compiler raises what it likes
-            record.refuse(name, role, about, error)
+            record.refuse(name, role(name), about, error)
     del expected
     effort = record.effort
-    times = in_turns({name: run for name, (_, run) in right.items()}, args, effort)
+    times = in_turns({name: version.run for name, version in right.items()}, args, effort)
     for name, samples in times.items():
-        record.measured(name, about, samples, right[name][0], "perf_counter, in turns")
+        record.measured(name, about, samples, role(name), "perf_counter, in turns")
         record.rows[-1]["check"] |= {"against": "NumPy", "poisoned": "arguments differ"}
+        if right[name].name:
+            record.rows[-1]["version"] = right[name].name
         if name == "opweave":
             record.rows[-1] |= described(record, program, args)
     record.changed(record)
 
 
-def checked(run: Run, args: tuple[Any, ...], expected: Any, tolerance: float) -> None:
-    """Raises ``WrongResult`` where a result, or what an argument holds, is not NumPy's."""
-    own = State(args)
-    if wrong := difference((run(*own.args), own.args), expected, tolerance):
-        raise WrongResult(wrong)
+def role(name: str) -> str:
+    """Of a runner, as records have it."""
+    return "ours" if name == "opweave" else "peer"
 
 
 def in_turns(runs: Mapping[str, Run], args: tuple[Any, ...], effort: Effort) -> dict[str, Any]:
@@ -123,31 +136,22 @@ def in_turns(runs: Mapping[str, Run], args: tuple[Any, ...], effort: Effort) -> 
     return found
 
 
-def compiled(record: Record, program: Program) -> dict[str, Run]:
-    """The program by the compilers that are here and asked for."""
-    options, found = record.options, {}
-    for name in JITS:
-        if name not in peers.chosen("host", options.peers, quick=options.quick):
-            record.absent[name] = "not asked for, or compiles for seconds"
-            continue
-        try:
-            if name == "numba":
-                found[name] = jitted(peers.module("numba"), program.function)
-            else:
-                peers.module("jax")
-                record.absent[name] = "arrays of JAX cannot be written to"
-        except peers.Absent as error:
-            record.absent[name] = str(error)
+def compiled(record: Record, makers: Mapping[str, Make]) -> dict[str, list[Version]]:
+    """A program's versions for the compilers that are here and asked for."""
+    asked = peers.chosen("host", record.options.peers, quick=record.options.quick)
+    found = {}
     for name in peers.PEERS["host"]:
-        if name not in ("NumPy", *JITS):
-            record.absent[name] = "no code of it is written for this experiment"
-    return found
-
-
-@cache
-def jitted(numba: Any, function: Run) -> Run:
-    """A program by numba, compiled once for all sizes."""
-    found: Run = numba.njit(parallel=True)(function)
+        if name == "NumPy":
+            continue
+        if name not in makers:
+            record.absent[name] = WITHOUT.get(name, "no code of it is written for this experiment")
+        elif name not in asked:
+            record.absent[name] = "not asked for, or compiles for seconds"
+        else:
+            try:
+                found[name] = makers[name]()
+            except peers.Absent as error:
+                record.absent[name] = str(error)
     return found
 
 
@@ -173,30 +177,35 @@ def cold(program: Program, args: tuple[Any, ...]) -> float:
         return round(perf_counter() - start, 3)
 
 
-def ratios(found: Mapping[str, Any], size: str) -> dict[str, float]:
-    """NumPy's time over ours, by program."""
+def ratios(found: Mapping[str, Any], size: str, peer: str = "NumPy") -> dict[str, float]:
+    """A peer's time over ours, by program."""
     times: dict[str, dict[str, float]] = {}
     for row in rows(found, size=size):
         times.setdefault(row["parameters"]["program"], {})[row["runner"]] = row["median_us"]
-    return {n: t["NumPy"] / t["opweave"] for n, t in times.items() if {"NumPy", "opweave"} <= {*t}}
+    return {n: t[peer] / t["opweave"] for n, t in times.items() if {peer, "opweave"} <= {*t}}
 
 
 def reading(found: Mapping[str, Any]) -> str:
-    """How many times NumPy's speed, at each size, and a row for each program."""
-    text = []
-    for size in values(found, "size"):
-        by_name = ratios(found, size)
+    """How many times a peer's speed, at each size, and a row for each program."""
+    others = [n for n in dict.fromkeys(row["runner"] for row in rows(found)) if n != "opweave"]
+    text = [read for size in values(found, "size") for read in beside(found, size, others)]
+    parted = dict.fromkeys(r["parameters"]["program"] for r in found["rows"] if r.get("breaks"))
+    text += [f"In parts: {', '.join(parted)}."] if parted else []
+    return "\n\n".join(filter(None, ("\n".join(table(found)), " ".join(text))))
+
+
+def beside(found: Mapping[str, Any], size: str, others: Sequence[str]) -> Iterator[str]:
+    """A sentence for each peer."""
+    for peer in others:
+        by_name = ratios(found, size, peer)
         if not by_name:
             continue
         slowest = sorted(by_name, key=lambda n: by_name[n])[:4]
         shown = ", ".join(f"{n} {by_name[n]:.2f}" for n in slowest)
-        text.append(
+        yield (
             f"{size}: {len(by_name)} programs at {geometric_mean(by_name.values()):.1f} times "
-            f"NumPy's speed (geometric mean); slowest: {shown}."
+            f"{peer}'s speed (geometric mean); slowest: {shown}."
         )
-    parted = dict.fromkeys(r["parameters"]["program"] for r in found["rows"] if r.get("breaks"))
-    text += [f"In parts: {', '.join(parted)}."] if parted else []
-    return "\n\n".join(filter(None, ("\n".join(table(found)), " ".join(text))))
 
 
 def table(found: Mapping[str, Any]) -> list[str]:
