@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave._loops import sites
 from tests.support import cells, tiers
 from tests.support.slow import SLOW
 from tests.warm import by_c
@@ -148,6 +149,16 @@ def refused(monkeypatch):
     )
     yield found
     assert not found, found[0]
+
+
+@pytest.fixture(autouse=True)
+def faults(monkeypatch):
+    """Loops that Python runs for a fault of ours, which a user hardly sees."""
+    found: list[Exception] = []
+    told = sites.fault
+    monkeypatch.setattr(sites, "fault", lambda n, e: (found.append(e), told(n, e))[1])
+    yield found
+    assert not found, repr(found[0])
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -18,6 +19,7 @@ from opweave.compiler.loops.lowering import Lowering
 from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.host.lists import NotServedError
 from opweave.runtime.host.loops import UNBOUND, HostLoop
+from opweave.runtime.process import environment
 
 # Kinds of calls of which a loop remembers what became of them.
 MOST_KINDS = 64
@@ -158,9 +160,19 @@ class Site:
                     known[error.what] = names | {error.name}
                 finally:
                     lent.clear()  # the parts of a lowering hold each other, and it
+        except OpweaveError as error:
+            self.left = f"{error}"
         except Exception as error:  # Python runs it, whatever is wrong
-            self.left = f"{error}" if isinstance(error, OpweaveError) else repr(error)
-            return None
+            self.left = fault(self.node.lineno, error)
+        return None
+
+
+def fault(line: int, error: Exception) -> str:
+    """Why a loop that C ought to run is Python's, which is noted as other reasons are."""
+    text = f"a fault of opweave, which went on without C: {error!r}"
+    if "breaks" in environment.logs():
+        print(f"opweave: loop at line {line}: {text}", file=sys.stderr)
+    return text
 
 
 def place_of(node: ast.stmt | ast.Call) -> Place:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 # Types whose values have a say only by their type.
-BY_TYPE = frozenset((bool, int, float))
+BY_TYPE = frozenset((bool, int, float, complex))
 LONGEST_TUPLE = 64
 
 

@@ -30,6 +30,7 @@ class AgainError(NoLoopError):
 AGAIN = {
     "either": "which is a float of Python or of NumPy",
     "whole": "which is an integer of Python or of NumPy",
+    "pair": "which is a complex number of Python or of NumPy",
     "truth": "which is a truth of Python or of NumPy",
     "real": "which is an integer or a float",
     "perhaps": "which is read behind the loop",

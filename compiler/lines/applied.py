@@ -10,7 +10,7 @@ from opweave.compiler.codegen.lines import Origin, bind_map
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.literals import c_literal
 from opweave.compiler.ir.values import Value
-from opweave.compiler.lines.numbers import Numbers
+from opweave.compiler.lines.complexes import AllNumbers
 from opweave.compiler.lines.text import Text
 from opweave.compiler.lines.values import (
     C_TYPES,
@@ -28,11 +28,12 @@ from opweave.compiler.lines.values import (
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.core import Operator
-from opweave.opcodes.dtypes import BOOL, F64, I64, DType
+from opweave.opcodes.dtypes import BOOL, C128, F64, I64, DType
 from opweave.opcodes.errors import OpweaveError
 
-# What gives one float64 with a float of Python and with one of NumPy, besides NumPy's integers.
-EITHER = frozenset((F64, BOOL, int, float))
+# What gives one type with a float of Python and with one of NumPy, besides NumPy's integers; and
+# with complex numbers.
+EITHER = frozenset((F64, C128, BOOL, int, float, complex))
 # What gives one type with an integer of Python and with NumPy's int64.
 WHOLE = frozenset((I64, F64, BOOL, int, float, bool))
 
@@ -48,7 +49,7 @@ class Applied:
         functions: those of C that fragments of statements became.
     """
 
-    def __init__(self, text: Text, numbers: Numbers):
+    def __init__(self, text: Text, numbers: AllNumbers):
         self.text = text
         self.numbers = numbers
         self.functions: dict[str, None] = {}
@@ -139,6 +140,10 @@ class Applied:
                 return c_literal(number.known, dtype)
             except OpweaveError as error:
                 raise NoLoopError(str(error)) from None
+        if number.type is complex:
+            if not dtype.is_complex:
+                raise NoLoopError(f"a complex number as {dtype}")
+            return self.cast(number.text, C128, dtype)
         if dtype.is_complex:
             return f"{dtype.register}{{({dtype.part.register})(double){number.text}, 0}}"
         if number.type is int and dtype.kind in "iu":

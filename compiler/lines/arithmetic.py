@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import bounds_of, type_of
+from opweave.compiler.lines.complexes import is_complex
 from opweave.compiler.lines.eithers import Eithers, compared_as, is_strong, settled
 from opweave.compiler.lines.numbers import BINARY, COMPARED, literal
 from opweave.compiler.lines.values import (
@@ -20,7 +21,7 @@ from opweave.compiler.lines.values import (
     Strided,
     Unchanging,
 )
-from opweave.opcodes.dtypes import BOOL, F64, DType
+from opweave.opcodes.dtypes import BOOL, C128, F32, F64, DType
 from opweave.opcodes.operators.functions import power_by_number
 
 
@@ -32,8 +33,8 @@ class Arithmetic(Eithers):
             return literal(bool(number.known))
         if number.type in (bool, BOOL):
             return replace(number, type=bool)
-        if isinstance(number.type, DType) and number.type.is_complex:
-            raise NoLoopError("the truth of a complex number")
+        if is_complex(number.type):
+            return Number(bool, f"nonzero({number.text})", low=0, high=1)
         return Number(bool, f"({number.text} != 0)", low=0, high=1)
 
     def binary(self, op: type[ast.operator], a: Held, b: Held) -> Held:
@@ -55,6 +56,8 @@ class Arithmetic(Eithers):
         """A power; arrays take some exponents through another ufunc, numbers do not."""
         dtype = a.type if isinstance(a, Number) else a.dtype
         exponent = b.known if isinstance(b, Number) and type(b.type) is type else None
+        if isinstance(a, Number) and a.is_pair:
+            return self.numbers.raised_by_numpy(a, exponent)
         if not isinstance(a, Number) and isinstance(dtype, DType):
             short = power_by_number(dtype.kind, exponent)
             if short != "power":
@@ -63,6 +66,12 @@ class Arithmetic(Eithers):
         if all(whole) and not (type(exponent) is int and exponent >= 0):
             raise NoLoopError("a power of integers that may be negative")
         return self.apply("power", a, b)
+
+    def modulus(self, z: Number) -> Number:
+        """``abs`` of a complex number."""
+        if z.is_pair:
+            return self.numbers.modulus(z)
+        return Number(F32, self.text.named("float", f"libm_hypotf({z.text}.re, {z.text}.im)"))
 
     def product(self, a: Held, b: Held) -> Held:
         """``a @ b``."""
@@ -87,6 +96,8 @@ class Arithmetic(Eithers):
         if isinstance(a, Number) and isinstance(b, Number) and a.is_python and b.is_python:
             return self.numbers.compared(op, a, b)
         maybe = [o.maybe for o in (a, b) if isinstance(o, Number) and o.maybe]
+        if maybe and C128 in map(type_of, (a, b)) and op not in (ast.Eq, ast.NotEq):
+            raise NoLoopError("an order of complex numbers")
         numbers = [o for o in (a, b) if isinstance(o, Number)]
         if maybe and not any(is_strong(o) for o in (a, b)) and len(numbers) == 2:
             found = self.compare(op, *compared_as(numbers))
@@ -139,10 +150,12 @@ class Arithmetic(Eithers):
 
 def as_numpys(held: Held) -> Held:
     """A float of Python as one of NumPy."""
-    if isinstance(held, Number) and ((held.maybe and held.type is not F64) or held.whole):
+    if isinstance(held, Number) and ((held.maybe and held.type not in (F64, C128)) or held.whole):
         raise NoLoopError("a number of several types, as an array")
-    if isinstance(held, Number) and (held.type is float or held.maybe):
+    if isinstance(held, Number) and (held.type is float or (held.maybe and held.type is F64)):
         return Number(F64, held.text)
+    if isinstance(held, Number) and (held.type is complex or held.maybe):
+        return Number(C128, held.text)
     return held
 
 

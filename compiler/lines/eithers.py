@@ -24,7 +24,7 @@ from opweave.compiler.lines.values import (
     NumberType,
     Size,
 )
-from opweave.opcodes.dtypes import BOOL, F64, I64, DType
+from opweave.opcodes.dtypes import BOOL, C128, F64, I64, DType
 
 
 class OneOf(NamedTuple):
@@ -39,8 +39,9 @@ GROUPS: dict[str, OneOf] = {
     "whole": OneOf(frozenset((int, I64)), I64),
     "truth": OneOf(frozenset((bool, BOOL)), BOOL),
     "real": OneOf(frozenset((int, float, F64)), F64),
+    "pair": OneOf(frozenset((complex, C128)), C128),
 }
-OF_NUMPYS = {F64: float, I64: int, BOOL: bool}
+OF_NUMPYS = {F64: float, I64: int, BOOL: bool, C128: complex}
 
 
 def kinds_of(held: Held) -> frozenset[NumberType]:
@@ -82,11 +83,11 @@ def whole_of(number: Number) -> str:
 
 
 def is_strong(operand: Computed) -> bool:
-    """Of an operand that makes NumPy's float64 of either float."""
+    """Of an operand that makes NumPy's float64 of either float, or its like of complex numbers."""
     dtype = operand.type if isinstance(operand, Number) else operand.dtype
     if getattr(operand, "maybe", ""):
         return False
-    return dtype is F64 or (isinstance(dtype, DType) and dtype.kind in "iub")
+    return dtype in (F64, C128) or (isinstance(dtype, DType) and dtype.kind in "iub")
 
 
 def settled(operand: Computed) -> Computed:
@@ -126,6 +127,8 @@ class Eithers(Reducing):
         said = self.text.named("bool", " || ".join(o.maybe for o in (a, b) if o.maybe))
         if all(o.type in (int, I64) for o in (a, b)):
             return self._of_wholes(op, a, b, said)
+        if any(o.type in (complex, C128) for o in (a, b)):
+            return self._of_pairs(op, a, b, said)
         return self._of_reals(op, a, b, said)
 
     def _of_wholes(self, op: type[ast.operator], a: Number, b: Number, said: str) -> Held:
@@ -154,6 +157,14 @@ class Eithers(Reducing):
             return number
         return Number(I64, number.text, number.size, number.low, number.high)
 
+    def _of_pairs(self, op: type[ast.operator], a: Number, b: Number, said: str) -> Held:
+        """Of complex numbers, of which sums and products are the same to both."""
+        if op not in CHECKED:
+            return self._by_type(op, a, b, said)
+        x, y = (_as_pythons(o.type, o.text) if o.maybe else o for o in (a, b))
+        found = self.numbers.binary(op, x, y)
+        return Number(C128, found.text, maybe=said)
+
     def _of_reals(self, op: type[ast.operator], a: Number, b: Number, said: str) -> Held:
         """Of floats and integers, as doubles."""
         if op not in SIGNS:
@@ -171,17 +182,19 @@ class Eithers(Reducing):
 
     def _by_type(self, op: type[ast.operator], a: Number, b: Number, said: str) -> Held:
         """By NumPy's operator, or by Python's: their bits and their errors are different ones."""
-        if a.whole or b.whole or not all(o.type in (float, int, F64) for o in (a, b)):
+        dtype = C128 if any(o.type in (complex, C128) for o in (a, b)) else F64
+        kinds = (float, int, F64, complex, dtype)
+        if a.whole or b.whole or not all(o.type in kinds for o in (a, b)):
             raise NoLoopError(f"{op.__name__} of a number of several types")
-        result = self.text.variable("double", self.text.fresh("either"))
-        for head, kind in ((f"if ({said})", F64), ("else", float)):
+        result = self.text.variable(dtype.register, self.text.fresh("either"))
+        for head, of in ((f"if ({said})", Number), ("else", _as_pythons)):
             with self.text.block(head):
-                x, y = (Number(kind, o.text) if o.maybe else o for o in (a, b))
+                x, y = (of(o.type, o.text) if o.maybe else o for o in (a, b))
                 found = self.binary(op, x, y)
-                if not isinstance(found, Number) or found.type is not kind:
+                if found != of(dtype, getattr(found, "text", "")):
                     raise NoLoopError(f"{op.__name__} of a float of Python or of NumPy")
                 self.text.add(f"{result} = {found.text};")
-        return Number(F64, self.text.named("double", result), maybe=said)
+        return Number(dtype, self.text.named(dtype.register, result), maybe=said)
 
     def _check_quotient(self, said: str, whole: str, divisor: Number) -> None:
         """Leave the loop where a number of Python is divided by 0; its text is that of its type.
@@ -222,6 +235,12 @@ class Eithers(Reducing):
             whole = self.text.named("bool", f"{second} ? {wholes[1]} : {wholes[0]}")
         size = Size.of(text) if what == "whole" else None
         return Number(dtype, text, size, maybe=maybe, whole=whole)
+
+
+def _as_pythons(kind: NumberType, text: str) -> Number:
+    """One of NumPy as the one of Python that it may be."""
+    assert isinstance(kind, DType)
+    return Number(OF_NUMPYS[kind], text)
 
 
 def compared_as(several: Sequence[Number]) -> list[Number]:

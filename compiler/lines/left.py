@@ -20,9 +20,9 @@ class Result(NamedTuple):
 
     Attributes:
         type: of a number, or of an array's elements.
-        words: one of a number; two of one of Python or of NumPy, the second says which, and a
-            third whether it is Python's integer; of an array the address of memory that is the
-            caller's now, and its extents.
+        words: of a number those that hold it; of one of Python or of NumPy another one says which,
+            and the next whether it is Python's integer; of an array the address of memory that
+            is the caller's now, and its extents.
         rank: of an array, else -1.
         perhaps: the last word says whether the name is bound.
         has_id: the last word says which array it is: others with it are the same.

@@ -79,7 +79,7 @@ class Lists:
             raise NoLoopError("a list of other than arrays, or numbers of one type")
         if value.maybe:
             raise AgainError("items", name)
-        if not value.is_word:
+        if not value.words:
             raise NoLoopError(f"a list of {value.type_name}")
         found = self._list(name, value.type, value.c_type)
         line = f"{found.c_name}.append({value.text})"
@@ -91,7 +91,7 @@ class Lists:
         Raises:
             NoLoopError: they are not of one type.
         """
-        numbers = [v for v in values.items if isinstance(v, Number) and v.is_word and not v.maybe]
+        numbers = [v for v in values.items if isinstance(v, Number) and v.words and not v.maybe]
         if len(numbers) < len(values.items) or len({number.type for number in numbers}) != 1:
             raise AgainError("items", name)
         kind, first = list if values.is_list else tuple, numbers[0]

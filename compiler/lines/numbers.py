@@ -14,7 +14,7 @@ from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.again import UnknownError
 from opweave.compiler.lines.clibrary import CALLED, raises
 from opweave.compiler.lines.text import Text
-from opweave.compiler.lines.values import LEAST, MOST, Number, Size
+from opweave.compiler.lines.values import C_TYPES, LEAST, MOST, Number, Size
 
 # Python's operators, by their nodes of the syntax tree: the operator of arrays, and the function.
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
@@ -49,7 +49,7 @@ BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
 
 def zero(op: type[ast.operator], kind: type) -> str:
     """The number of an error of division by zero: its text is Python's for these operands."""
-    return str(DIVISIONS.index(op) + (3 if kind is float else 0))
+    return str(DIVISIONS.index(op) + 3 * (int, float, complex).index(kind))
 
 
 def literal(value: Any) -> Number:
@@ -68,6 +68,9 @@ def literal(value: Any) -> Number:
         return Number(int, text, Size((), value), value, value, value, outside)
     if type(value) is float:
         return Number(float, double(value), known=value, outside=outside)
+    if type(value) is complex:
+        pair = f"{{{double(value.real)}, {double(value.imag)}}}"
+        return Number(complex, f"{C_TYPES[complex]}{pair}", known=value)
     raise NoLoopError(f"{type(value).__name__} is no number that a loop computes with")
 
 

@@ -12,7 +12,7 @@ from opweave.compiler.lines.applied import (
     dense_strides,
     reads_of,
 )
-from opweave.compiler.lines.numbers import Numbers
+from opweave.compiler.lines.complexes import AllNumbers
 from opweave.compiler.lines.text import Text
 from opweave.compiler.lines.values import Array, Computed, Elements, Number, Size, Strided
 from opweave.opcodes.dtypes import DType
@@ -28,7 +28,7 @@ class Storing(Applied):
         by_rows: of arrays that are read in another shape, as they lie.
     """
 
-    def __init__(self, text: Text, numbers: Numbers):
+    def __init__(self, text: Text, numbers: AllNumbers):
         super().__init__(text, numbers)
         self.temporary: set[str] = set()
         self.orders: dict[str, set[str]] = {}

@@ -10,14 +10,14 @@ from typing import Any
 from opweave.compiler.captures.source import NoLoopError
 from opweave.opcodes.dtypes import DType
 
-# A Python number by its type (bool, int or float), a NumPy scalar by its dtype.
+# A Python number by its type (bool, int, float or complex), a NumPy scalar by its dtype.
 NumberType = DType | type
 # Integers of Python are 64 bits here; what may leave them is checked.
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
-# Longest axis of an array in memory.
-LONGEST = 1 << 48
+LONGEST = 1 << 48  # of an axis in memory
 
 C_TYPES: dict[NumberType, str] = {bool: "bool", int: "int64", float: "double"}
+C_TYPES[complex] = COMPLEX = "complex128"
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,20 @@ class Number:
         return self.type in (int, bool) or getattr(self.type, "kind", "") in ("i", "u")
 
     @property
+    def is_pair(self) -> bool:
+        """Whether it is a complex number of two words of 64 bits."""
+        return self.c_type == COMPLEX
+
+    @property
     def is_word(self) -> bool:
-        """Whether calls may give and get it, as a word of 64 bits."""
-        return isinstance(self.type, type) or (self.type.itemsize <= 8 and not self.type.round)
+        """Whether a word of 64 bits holds it."""
+        return not self.is_pair and not getattr(self.type, "round", "")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """C texts of the words by which a call gets it; none where it does not."""
+        pair = (f"{self.text}.re", f"{self.text}.im")
+        return pair if self.is_pair else (self.text,) if self.is_word else ()
 
     @property
     def c_type(self) -> str:

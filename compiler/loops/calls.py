@@ -13,6 +13,8 @@ import numpy as np
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.clibrary import OF_COMPLEX
+from opweave.compiler.lines.complexes import conjugate, is_complex
 from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.lines.values import (
     Array,
@@ -62,6 +64,8 @@ class LoopCalls(Inlining):
             if method is not None:
                 return _tried(method, self, owner, *args, **keywords)
             return self._written(written, [owner, *args], keywords)
+        if isinstance(owner, Number) and is_complex(owner.type):
+            return self._of_complex(node, owner)
         if isinstance(owner, Items):
             return self._of_list(node, owner)
         if isinstance(owner, Owner):
@@ -73,6 +77,13 @@ class LoopCalls(Inlining):
         if not isinstance(function, Unchanging):
             raise NoLoopError("a call of what the loop computes")
         return self._call(function.value, args, keywords)
+
+    def _of_complex(self, node: ast.Call, owner: Number) -> Held:
+        name = getattr(node.func, "attr", "")
+        is_numpys = owner.type is not complex and not owner.maybe
+        if name != "conjugate" and not (name == "conj" and is_numpys):
+            raise NoLoopError(f"the method {name} of a complex number inside a loop")
+        return _tried(conjugate, owner, *self._arguments(node)[0])
 
     def _of_object(self, node: ast.Call, owner: Owner) -> Held:
         """A call of a method of an object."""
@@ -198,6 +209,9 @@ class LoopCalls(Inlining):
     def _of_ufunc(self, ufunc: np.ufunc, operands: Sequence[Computed]) -> Computed | None:
         if len(operands) != ufunc.nin:
             return None
+        z = operands[0]
+        if ufunc in OF_COMPLEX and isinstance(z, Number) and z.is_pair:
+            return self.numbers.of_complex(OF_COMPLEX[ufunc], z)
         if ufunc is np.matmul:
             return self.product(*operands)
         operator = operator_of(ufunc, ())

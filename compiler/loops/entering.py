@@ -18,6 +18,7 @@ from opweave.compiler.lines.values import (
     Held,
     Listed,
     Number,
+    NumberType,
     Size,
     Strided,
     Unchanging,
@@ -35,6 +36,8 @@ from opweave.compiler.loops.given import (
     type_of,
 )
 from opweave.compiler.loops.methods import Owner
+
+PARTS = ("real", "imag")
 
 
 class Entering(LoopCalls):
@@ -66,11 +69,12 @@ class Entering(LoopCalls):
         if number is None:
             return Unchanging(value) if changes else constant(value)
         wish = f"{name}_given" if changes else name
-        text = self._parameter(Number(number, "").c_type, wish, "number", name, type=number)
+        text = self._number(wish, name, number)
         _, low, high = bounds_of(number)
         if number is int:
             low, high = -LARGEST_GIVEN, LARGEST_GIVEN
-        outside = None if changes or not isinstance(number, type) else ast.Name(name, ast.Load())
+        is_outside = number in (bool, int, float) and not changes
+        outside = ast.Name(name, ast.Load()) if is_outside else None
         size = Size.of(text) if number is int else None
         if number is int and not changes:
             self.served.integers[text] = value
@@ -79,6 +83,14 @@ class Entering(LoopCalls):
             return held
         self.bind(name, held)
         return self.env[name]
+
+    def _number(self, wish: str, name: str, kind: NumberType) -> str:
+        """C text of a number that a call gives; of two words one made of them."""
+        number = Number(kind, "")
+        if not number.is_pair:
+            return self._parameter(number.c_type, wish, "number", name, type=kind)
+        parts = [self._parameter("double", f"{wish}_{p}", p, name, type=float) for p in PARTS]
+        return f"{number.c_type}{{{', '.join(parts)}}}"
 
     def _list(self, name: str, value: list[Any], changes: bool) -> Held:
         """A list: one that is read, or one to append to."""

@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import bounds_of
 from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.complexes import AllNumbers
 from opweave.compiler.lines.facts import SizeFacts
 from opweave.compiler.lines.indexing import ALL, Indexing, Item, Slice
 from opweave.compiler.lines.items import ItemLists
 from opweave.compiler.lines.lists import Lists
-from opweave.compiler.lines.numbers import Numbers, literal
+from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.picking import Picked, Picking
 from opweave.compiler.lines.served import Served
 from opweave.compiler.lines.text import Text
@@ -54,7 +55,7 @@ class Expressions(Picking):
         """``resolve`` finds what a global name holds, and notes that it was asked for; ``extents``
         are those of the call, by names that arrays get as they come."""
         text = Text()
-        super().__init__(text, Numbers(text, outside))
+        super().__init__(text, AllNumbers(text, outside))
         self.env: dict[str, Held] = {}
         self.locals: frozenset[str] = frozenset()  # names that are no global ones
         self.prefix = ""  # of variables: those of a function that is called have one

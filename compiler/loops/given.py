@@ -31,8 +31,9 @@ class Parameter(NamedTuple):
 
     Attributes:
         name: of Python.
-        part: "pointer", "size", "stride" or "number" of what it holds, or "outside": Python
-            computes ``code`` of what names hold; or "library": the routines of BLAS.
+        part: "pointer", "size", "stride" or "number" of what it holds, "real" or "imag" of a
+            complex number, or "outside": Python computes ``code`` of what names hold; or
+            "library": the routines of BLAS.
     """
 
     c_type: str
@@ -58,7 +59,7 @@ class OutsideName(NamedTuple):
             found = found_in(self.owner, self.name)
         except NoLoopError:
             return False
-        if type(self.value) in (bool, int, float, str):
+        if type(self.value) in BY_TYPE | {str}:
             return type(found) is type(self.value) and repr(found) == repr(self.value)
         if isinstance(self.value, BuiltinMethodType):  # np.add.outer is made anew at each look
             return bool(found == self.value)
@@ -198,7 +199,7 @@ def number_type(value: Any) -> NumberType | None:
         NoLoopError: an integer that is too large for a loop.
     """
     kind = type(value)
-    if kind in (bool, float):
+    if kind in (bool, float, complex):
         return kind
     if kind is int:
         if abs(value) > LARGEST_GIVEN:
@@ -206,7 +207,7 @@ def number_type(value: Any) -> NumberType | None:
         return int
     if isinstance(value, np.generic):
         found = of_numpy(value.dtype)
-        if not Number(found, "").is_word:
+        if not Number(found, "").words:
             raise NoLoopError(f"a number of {found}")
         return found
     return None

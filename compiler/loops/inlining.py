@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from opweave.compiler.captures.exits import plain_body
+from opweave.compiler.captures.kinds import BY_TYPE
 from opweave.compiler.captures.source import NoLoopError, stored_in, tree_of
 from opweave.compiler.lines.chosen import Chosen, chosen_of, fits, give, variables_for
 from opweave.compiler.lines.numbers import literal
@@ -153,7 +154,7 @@ def parameters(
     defaults = function.__defaults__ or ()
     for name, value in zip(names[len(names) - len(defaults) :], defaults, strict=True):
         if name not in found:
-            is_number = type(value) in (bool, int, float)
+            is_number = type(value) in BY_TYPE
             found[name] = literal(value) if is_number else Unchanging(value)
     if set(found) != set(names) or not by_place.isdisjoint(keywords):
         raise NoLoopError(f"{function.__name__}, called with other arguments than it has")

@@ -224,9 +224,9 @@ class Lowering(Entering):
         return Result(name, int, (f"(int64){array.pointer}",))
 
     def _number_left(self, name: str, number: Number) -> Result:
-        if not number.is_word:
+        if not number.words:
             raise NoLoopError(f"{name}, whose type a loop does not return")
-        words = tuple(filter(None, (number.text, number.maybe, number.whole)))
+        words = (*number.words, *filter(None, (number.maybe, number.whole)))
         return Result(name, number.type, words)
 
     def _perhaps_left(self, name: str) -> Result:
@@ -242,7 +242,7 @@ class Lowering(Entering):
             raise NoLoopError(f"{name}, which is read behind the loop")
         variable, bound = (self.variables["", name, k] for k in sorted(kinds, key="bound".__eq__))
         found = self._number_left(name, Number(left[0], variable))
-        return found._replace(words=(variable, bound), perhaps=True)
+        return found._replace(words=(*found.words, bound), perhaps=True)
 
     def _array_left(self, name: str, array: Strided) -> Result:
         """An array that the loop has made, if it is all of it."""

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.kinds import BY_TYPE
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.chosen import chosen_of, give, variables_for
+from opweave.compiler.lines.complexes import is_complex, part_of_complex
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     Array,
@@ -35,17 +37,13 @@ from opweave.compiler.loops.expressions import (
     parts_of,
 )
 from opweave.compiler.loops.listing import is_in, of_lists, part_of
-from opweave.opcodes.dtypes import BOOL, F64
+from opweave.opcodes.dtypes import BOOL, C128, F64
 
 UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
 
 
 def _constant(self: Expressions, node: ast.Constant) -> Held:
-    if type(node.value) in (bool, int, float):
-        return literal(node.value)
-    if type(node.value) is complex:
-        raise NoLoopError("complex numbers of Python inside a loop")
-    return Unchanging(node.value)
+    return literal(node.value) if type(node.value) in BY_TYPE else Unchanging(node.value)
 
 
 def _name(self: Expressions, node: ast.Name) -> Held:
@@ -58,7 +56,7 @@ def _name(self: Expressions, node: ast.Name) -> Held:
     found = self.resolve(node.id)
     if isinstance(found, Held):
         return found  # of the function around
-    return literal(found) if type(found) in (bool, int, float) else Unchanging(found)
+    return literal(found) if type(found) in BY_TYPE else Unchanging(found)
 
 
 def _binary(self: Expressions, node: ast.BinOp) -> Held:
@@ -75,6 +73,8 @@ def _unary(self: Expressions, node: ast.UnaryOp) -> Held:
             return literal(not truth.known)
         return Number(bool, f"!{truth.text}", low=0, high=1)
     operand = self.computed(node.operand)
+    if isinstance(operand, Number) and operand.type is C128 and isinstance(node.op, ast.USub):
+        return replace(operand, text=f"(-{operand.text})")
     if isinstance(operand, Number) and operand.maybe:
         if not isinstance(node.op, ast.USub) or operand.type is not F64 or operand.whole:
             raise NoLoopError("an operator of a float of Python or of NumPy")
@@ -223,7 +223,9 @@ def _attribute(self: Expressions, node: ast.Attribute) -> Held:
         return found(self, owner)
     if isinstance(owner, Unchanging):
         value = self.resolve_attribute(owner.value, node.attr)
-        return literal(value) if type(value) in (bool, int, float) else Unchanging(value)
+        return literal(value) if type(value) in BY_TYPE else Unchanging(value)
+    if isinstance(owner, Number) and is_complex(owner.type) and node.attr in ("real", "imag"):
+        return part_of_complex(owner, node.attr)
     raise NoLoopError(f".{node.attr} inside a loop")
 
 

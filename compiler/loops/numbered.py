@@ -14,7 +14,7 @@ from opweave.compiler.loops.expressions import Expressions
 from opweave.opcodes.dtypes import ALL
 
 # Types of numbers that may be left to a name.
-NUMBERS: tuple[NumberType, ...] = (bool, int, float, *ALL)
+NUMBERS: tuple[NumberType, ...] = (bool, int, float, complex, *ALL)
 
 
 class NumberNames(Expressions):
@@ -103,8 +103,9 @@ class NumberNames(Expressions):
         self.text.add(f"{variable} = {number.text};")
         if self.is_known("perhaps", name):
             self.text.add(f"{self.variable(name, 'bound', 'bool')} = true;")
-        size = number.size
-        if size is None or any(term in self.text.declared for term, _ in size.terms):
+        size = number.size if number.is_integer else None
+        changes = size and any(term in self.text.declared for term, _ in size.terms)
+        if number.is_integer and (size is None or changes):
             size = Size.of(variable)
         return replace(number, text=variable, size=size, outside=None)
 

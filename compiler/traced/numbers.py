@@ -188,6 +188,8 @@ class TracedScalar(NumberOperators):
         return scalar_apply("imag", [self])
 
     def conj(self) -> Any:
+        if not isinstance(self.example, np.generic):  # a number of Python has none
+            return self.example.conj()
         return scalar_apply("conjugate", [self])
 
     def __getattr__(self, name: str) -> Any:

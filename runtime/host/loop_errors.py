@@ -11,7 +11,7 @@ import numpy as np
 
 from opweave.compiler.lines.clibrary import CALLED, ONE
 from opweave.compiler.lines.left import FAULT_WORDS
-from opweave.opcodes.dtypes import DType
+from opweave.opcodes.dtypes import C128, DType
 from opweave.opcodes.errors import OutOfRangeError
 
 # How a loop ends; an error is behind these.
@@ -53,6 +53,7 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
         UnboundLocalError,
         "cannot access local variable '{0}' where it is not associated with a value",
     ),
+    (OverflowError, "complex exponentiation"),
 )
 
 
@@ -65,8 +66,11 @@ LIST_FAULTS = (
 )
 
 
-def number_of(bits: int, kind: Any) -> Any:
-    """A word as Python's or NumPy's number."""
+def number_of(bits: int, kind: Any, imaginary: int = 0) -> Any:
+    """A word as Python's or NumPy's number; a complex one of two."""
+    if kind in (complex, C128):
+        found = complex(*struct.unpack("<2d", struct.pack("<2q", bits, imaginary)))
+        return found if kind is complex else np.complex128(found)
     word = struct.pack("<q", bits)
     if isinstance(kind, DType):
         return np.frombuffer(word, kind.numpy, 1)[0]
@@ -77,9 +81,9 @@ def number_of(bits: int, kind: Any) -> Any:
 
 def _of_zero(division: int) -> str:
     """What this Python says of a division by zero."""
-    operation = (truediv, floordiv, mod)[division % 3]
+    operation, one = (truediv, floordiv, mod)[division % 3], (1, 1.0, 1j)[division // 3]
     try:
-        operation(1.0, 0.0) if division > 2 else operation(1, 0)
+        operation(one, 0)
     except ZeroDivisionError as error:
         return str(error)
     raise AssertionError
@@ -119,7 +123,7 @@ def error_of(end: int, made: Any, unbound: Sequence[str]) -> Exception:
         numbers[0] = unbound[made[1]]
     if text == "no item {0}":
         return _noted(_of_nothing(max if made[1] else min), made[0])
-    if kind is OverflowError:
+    if kind is OverflowError and "{1}" in text:
         numbers[1] = np.dtype(chr(numbers[1])).name
     return _noted(kind(text.format(*numbers)), made[0])
 

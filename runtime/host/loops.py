@@ -19,6 +19,7 @@ from opweave.compiler.lines.left import (
 )
 from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.lines.read_lists import ReadList
+from opweave.compiler.lines.values import Number
 from opweave.compiler.loops.given import (
     LARGEST_GIVEN,
     LoweredLoop,
@@ -26,7 +27,7 @@ from opweave.compiler.loops.given import (
     checked,
     computed_outside,
 )
-from opweave.opcodes.dtypes import BOOL, F64, I64, DType
+from opweave.opcodes.dtypes import BOOL, C128, F64, I64, DType
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.host.blas import product_library
@@ -43,7 +44,7 @@ from opweave.runtime.host.loop_errors import DONE, NO_ROUND, NOT_SERVED, error_o
 from opweave.runtime.process.locks import Once
 
 # Numbers of Python that a word holds as NumPy's.
-PYTHONS: Mapping[Any, type] = {F64: float, I64: int, BOOL: bool}
+PYTHONS: Mapping[Any, type] = {F64: float, I64: int, BOOL: bool, C128: complex}
 # What a name holds that is not bound.
 UNBOUND = object()
 
@@ -197,6 +198,8 @@ WORDS = {
     "size": "{name}.shape[{axis}]",
     "stride": "{name}.strides[{axis}] // {name}.itemsize",
     "number": "{name}",
+    "real": "{name}.real",
+    "imag": "{name}.imag",
     "outside": "outside(values, code{n}, type{n})",
     "library": "library",
 }
@@ -224,14 +227,20 @@ def _left(result: Result, words: Sequence[int], arrays: dict[int, Any]) -> Any:
     if result.has_id:
         made = _array(result.type, *words[:-1])
         return arrays.setdefault(words[-1], made)
-    if result.perhaps:
-        return number_of(words[0], result.type) if words[1] & 1 else UNBOUND
     if result.rank < 0:
-        is_numpys = len(words) == 1 or words[1] & 1
-        kind = result.type if is_numpys else PYTHONS[result.type]
-        found = number_of(words[0], kind)
-        return int(found) if len(words) > 2 and words[2] & 1 else found
+        return _number_left(result, words)
     return _array(result.type, *words)
+
+
+def _number_left(result: Result, words: Sequence[int]) -> Any:
+    count = 2 if Number(result.type, "").is_pair else 1
+    said = words[count:]
+    if result.perhaps and not said[0] & 1:
+        return UNBOUND
+    is_numpys = result.perhaps or not said or said[0] & 1
+    kind = result.type if is_numpys else PYTHONS[result.type]
+    found = number_of(words[0], kind, words[count - 1])
+    return int(found) if len(said) > 1 and said[1] & 1 else found
 
 
 def _array(kind: Any, at: int, *shape: int) -> Any:

@@ -9,7 +9,7 @@ enum LoopEnd {
     LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_NOT_SERVED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
     LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY, LOOP_MASK, LOOP_TUPLE, LOOP_NAN,
     LOOP_COMPLEX, LOOP_RESHAPE, LOOP_SPLIT, LOOP_SINGULAR, LOOP_NOT_DEFINITE, LOOP_NOT_SQUARE,
-    LOOP_NEGATIVE, LOOP_LIST, LOOP_NO_ITEM, LOOP_UNBOUND, LOOP_MATH
+    LOOP_NEGATIVE, LOOP_LIST, LOOP_NO_ITEM, LOOP_UNBOUND, LOOP_COMPLEX_POWER, LOOP_MATH
 };
 #define LOOP_FAULT(kind, line, a, b, c) \
     do { made[0] = line; made[1] = (int64)(a); made[2] = (int64)(b); made[3] = (int64)(c); return kind; } while (0)
@@ -243,6 +243,13 @@ LOOP_LIBM(cos) LOOP_LIBM(cosh) LOOP_LIBM(erf) LOOP_LIBM(erfc) LOOP_LIBM(exp) LOO
 LOOP_LIBM(fabs) LOOP_LIBM(log) LOOP_LIBM(log10) LOOP_LIBM(log1p) LOOP_LIBM(log2) LOOP_LIBM(sin)
 LOOP_LIBM(sinh) LOOP_LIBM(sqrt) LOOP_LIBM(tan) LOOP_LIBM(tanh)
 LOOP_LIBM2(atan2) LOOP_LIBM2(copysign) LOOP_LIBM2(fmod) LOOP_LIBM2(pow)
+LOOP_LIBM2(hypot)
+extern "C" float libm_hypotf(float, float) __asm__("hypotf");
+// A pair of doubles goes in and out as C's complex numbers do, in two registers.
+#define LOOP_LIBMC(name) extern "C" complex128 libm_##name(complex128) __asm__(#name);
+LOOP_LIBMC(cexp) LOOP_LIBMC(clog) LOOP_LIBMC(csqrt) LOOP_LIBMC(csin) LOOP_LIBMC(ccos) LOOP_LIBMC(ctan)
+LOOP_LIBMC(csinh) LOOP_LIBMC(ccosh) LOOP_LIBMC(ctanh) LOOP_LIBMC(casin) LOOP_LIBMC(cacos) LOOP_LIBMC(catan)
+LOOP_LIBMC(casinh) LOOP_LIBMC(cacosh) LOOP_LIBMC(catanh)
 
 OW_INLINE bool is_finite(double x) { return x - x == 0; }
 OW_INLINE bool is_infinite(double x) { return x == x && x - x != 0; }
@@ -310,6 +317,32 @@ OW_INLINE bool loop_power(int64 base, int64 exponent, int64& found) {
         is_wide = is_wide || __builtin_mul_overflow(base, base, &base);
     }
     return true;
+}
+
+// A quotient and a power of Python's complex numbers (_Py_c_quot and c_powu of Objects/complexobject.c).
+OW_INLINE complex128 loop_quotient(complex128 x, complex128 y) {
+    if (libm_fabs(y.re) >= libm_fabs(y.im)) {
+        const double ratio = y.im / y.re, size = y.re + y.im * ratio;
+        return {(x.re + x.im * ratio) / size, (x.im - x.re * ratio) / size};
+    }
+    if (libm_fabs(y.im) >= libm_fabs(y.re)) {
+        const double ratio = y.re / y.im, size = y.re * ratio + y.im;
+        return {(x.re * ratio + x.im) / size, (x.im * ratio - x.re) / size};
+    }
+    return {nan<double>(), nan<double>()};  // y is no number
+}
+OW_INLINE complex128 loop_power(complex128 base, int exponent) {
+    complex128 found = {1.0, 0.0};
+    for (; exponent; exponent >>= 1, base = base * base)
+        if (exponent & 1) found = found * base;
+    return found;
+}
+// The same of NumPy's (npy_cpow of its npy_math).
+OW_INLINE complex128 loop_numpy_power(complex128 base, int exponent) {
+    if (!nonzero(base)) return {0.0, 0.0};
+    if (exponent == 1) return base;
+    if (exponent < 4) return exponent == 2 ? base * base : base * (base * base);
+    return loop_power(base, exponent);
 }
 
 OW_INLINE int64 at_least_0(int64 x) { return x < 0 ? 0 : x; }

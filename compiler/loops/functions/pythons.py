@@ -10,6 +10,7 @@ from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.arithmetic import as_computed
+from opweave.compiler.lines.complexes import is_complex, paired
 from opweave.compiler.lines.eithers import group_of
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
@@ -36,7 +37,7 @@ from opweave.compiler.loops.comprehensions import (
 from opweave.compiler.loops.nodes import extent
 from opweave.compiler.loops.statements import Statements, lengths
 from opweave.opcodes import dtypes
-from opweave.opcodes.dtypes import BOOL
+from opweave.opcodes.dtypes import BOOL, C64, C128
 
 
 def _counting(self: Statements, held: Held) -> Number:
@@ -105,16 +106,16 @@ def _extreme(sign: str) -> Callable[..., Held]:
         is_vector = len(args) == 1 and isinstance(args[0], Strided) and args[0].rank == 1
         if is_vector or (len(args) == 1 and isinstance(args[0], Generated | Items | ItemRow)):
             return extreme_of_each(self, sign, args[0], default)
-        numbers = [a for a in args if isinstance(a, Number)]
+        numbers = [a for a in args if isinstance(a, Number) and not is_complex(a.type)]
         if len(numbers) != len(args) or len(args) < 2 or default is not None:
-            raise NoLoopError("max, min of arrays")
+            raise NoLoopError("max, min of arrays, or of complex numbers")
         found = numbers[0]
         for other in numbers[1:]:
             what = group_of([found, other])
             if what is not None and (found.maybe or other.maybe or found.type != other.type):
                 found = self.extreme_of_either(sign, found, other, what)
                 continue
-            if other.type != found.type or getattr(found.type, "kind", "") == "c":
+            if other.type != found.type:
                 raise NoLoopError("max, min of several types")
             if found.known is not None and other.known is not None:
                 found = literal((max if sign == ">" else min)(found.known, other.known))
@@ -132,6 +133,8 @@ def _extreme(sign: str) -> Callable[..., Held]:
 
 def _abs(self: Statements, x: Held) -> Held:
     value = as_computed(x)
+    if isinstance(value, Number) and is_complex(value.type):
+        return self.modulus(value)
     if isinstance(value, Number) and value.maybe:
         if value.type is not dtypes.F64:
             raise NoLoopError("abs of an integer of Python or of NumPy")
@@ -152,11 +155,25 @@ def _abs(self: Statements, x: Held) -> Held:
 def _float(self: Statements, x: Held) -> Held:
     if isinstance(x, Unchanging) and x.value in ("inf", "-inf", "nan"):
         return literal(float(x.value))
-    if not isinstance(x, Number) or getattr(x.type, "kind", "") == "c":
-        raise NoLoopError("float of an array")
+    return _real(self, x)
+
+
+def _real(self: Statements, x: Held) -> Number:
+    """A real number as Python's float."""
+    if not isinstance(x, Number) or is_complex(x.type):
+        raise NoLoopError("float of an array, or of a complex number")
     if x.is_python:
         return self.numbers.as_float(x)
     return Number(float, self.text.named("double", f"(double){x.text}"))
+
+
+def _complex(self: Statements, real: Held = literal(0.0), imag: Held | None = None) -> Held:
+    """``complex(x)``, and of two real numbers the one with these parts."""
+    if imag is None and isinstance(real, Number) and is_complex(real.type):
+        text = real.text if real.is_pair else self.cast(real.text, C64, C128)
+        return Number(complex, text, known=real.known)
+    parts = [_real(self, each) for each in (real, literal(0.0) if imag is None else imag)]
+    return paired(parts[0], parts[1])
 
 
 def _int(self: Statements, x: Held) -> Held:
@@ -187,6 +204,7 @@ PYTHONS: tuple[tuple[Any, Callable[..., Held]], ...] = (
     (builtins.abs, _abs),
     (builtins.float, _float),
     (builtins.int, _int),
+    (builtins.complex, _complex),
     (builtins.bool, _bool),
     (builtins.sum, sum_of),
     (builtins.any, decide_any),
