@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.experiments.in_place.states import State, difference, leaves
 from bench.measure.harness import WrongResult
+from bench.measure.states import State, difference, leaves
 
 Run = Callable[..., Any]
 Args = tuple[Any, ...]

@@ -80,6 +80,8 @@ class Applied:
         ]
         if all(isinstance(o, str) for o in fixed):
             text = self._registers(operator, loop, results[0], frozen, [str(o) for o in fixed])
+            if results[0].is_complex:
+                text = self.text.named(results[0].register, f"loop_pair({text})")
             return Number(results[0], text, *bounds_of(results[0]))
         return self._elements(operator, loop, results[0], frozen, fixed)
 

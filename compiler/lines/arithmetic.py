@@ -41,7 +41,7 @@ class Arithmetic(Eithers):
         """The result of an operator of Python."""
         if op is ast.MatMult:
             return self.product(a, b)
-        a, b = as_computed(a), as_computed(b)
+        a, b = as_computed(a), beside_complex(as_computed(a), as_computed(b))
         if isinstance(a, Number) and isinstance(b, Number) and a.is_python and b.is_python:
             return self.numbers.binary(op, a, b)
         if op not in BINARY:
@@ -90,7 +90,7 @@ class Arithmetic(Eithers):
             return literal(bool(COMPARED[op][2](*texts)))
         if op in (ast.In, ast.NotIn) and isinstance(b, Several):
             return self._is_one_of(op, a, b.items)
-        a, b = as_computed(a), as_computed(b)
+        a, b = as_computed(a), beside_complex(as_computed(a), as_computed(b))
         if op not in COMPARED:
             raise NoLoopError(f"{op.__name__} inside a loop")
         if isinstance(a, Number) and isinstance(b, Number) and a.is_python and b.is_python:
@@ -157,6 +157,16 @@ def as_numpys(held: Held) -> Held:
     if isinstance(held, Number) and (held.type is complex or held.maybe):
         return Number(C128, held.text)
     return held
+
+
+def beside_complex(a: Computed, b: Computed) -> Computed:
+    """The second operand; NumPy's float64 is a float to a complex number of Python's before it."""
+    if isinstance(a, Number) and isinstance(b, Number) and b.type is F64:
+        if a.type is complex:
+            return Number(float, b.text)
+        if a.type is C128 and a.maybe:
+            return Number(F64, b.text, maybe=a.maybe)
+    return b
 
 
 def as_computed(held: Held) -> Computed:

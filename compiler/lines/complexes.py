@@ -47,7 +47,7 @@ class AllNumbers(Numbers):
         if op not in SIGNS:
             raise NoLoopError(f"Python's {op.__name__} of complex numbers")
         x, y = self.as_complex(a), self.as_complex(b)
-        text = f"{x.text} {SIGNS[op]} {y.text}"
+        text = f"loop_pair({x.text} {SIGNS[op]} {y.text})"
         if op is ast.Div:
             if not y.known:
                 self.fault(f"!nonzero({y.text})", "LOOP_ZERO_DIVISION", zero(op, complex))

@@ -319,29 +319,39 @@ OW_INLINE bool loop_power(int64 base, int64 exponent, int64& found) {
     return true;
 }
 
+// A complex number that was computed.  Of both parts in one vector g++ 12 fuses sums of products, whatever
+// -ffp-contract says, where one part is a difference; so one goes by itself.
+template <class R> OW_INLINE Complex<R> loop_pair(Complex<R> z) {
+#if defined(__x86_64__)
+    asm("" : "+x"(z.re));
+#elif defined(__aarch64__)
+    asm("" : "+w"(z.re));
+#endif
+    return z;
+}
+
 // A quotient and a power of Python's complex numbers (_Py_c_quot and c_powu of Objects/complexobject.c).
 OW_INLINE complex128 loop_quotient(complex128 x, complex128 y) {
-    if (libm_fabs(y.re) >= libm_fabs(y.im)) {
-        const double ratio = y.im / y.re, size = y.re + y.im * ratio;
-        return {(x.re + x.im * ratio) / size, (x.im - x.re * ratio) / size};
-    }
-    if (libm_fabs(y.im) >= libm_fabs(y.re)) {
-        const double ratio = y.re / y.im, size = y.re * ratio + y.im;
-        return {(x.re * ratio + x.im) / size, (x.im * ratio - x.re) / size};
-    }
-    return {nan<double>(), nan<double>()};  // y is no number
+    const bool turned = !(libm_fabs(y.re) >= libm_fabs(y.im));
+    if (turned && !(libm_fabs(y.im) >= libm_fabs(y.re))) return {nan<double>(), nan<double>()};  // y is no number
+    const double large = turned ? y.im : y.re, small = turned ? y.re : y.im, ratio = small / large;
+    const double size = large + small * ratio;
+    const complex128 found = turned ? loop_pair(complex128{x.re * ratio + x.im, x.im * ratio - x.re})
+                                    : loop_pair(complex128{x.re + x.im * ratio, x.im - x.re * ratio});
+    return {found.re / size, found.im / size};
 }
 OW_INLINE complex128 loop_power(complex128 base, int exponent) {
     complex128 found = {1.0, 0.0};
-    for (; exponent; exponent >>= 1, base = base * base)
-        if (exponent & 1) found = found * base;
+    for (; exponent; exponent >>= 1, base = loop_pair(base * base))
+        if (exponent & 1) found = loop_pair(found * base);
     return found;
 }
+
 // The same of NumPy's (npy_cpow of its npy_math).
 OW_INLINE complex128 loop_numpy_power(complex128 base, int exponent) {
     if (!nonzero(base)) return {0.0, 0.0};
     if (exponent == 1) return base;
-    if (exponent < 4) return exponent == 2 ? base * base : base * (base * base);
+    if (exponent < 4) return loop_pair(exponent == 2 ? base * base : base * loop_pair(base * base));
     return loop_power(base, exponent);
 }
 

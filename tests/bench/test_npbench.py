@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from bench.experiments.in_place.states import State, difference
 from bench.experiments.kernels import npbench
 from bench.measure.harness import WrongResult
+from bench.measure.states import State, difference
 from bench.measure.versions import Version, fastest
 
 NUMPY = "def kernel(n, x, w):\n    for t in range(n):\n        x[1:-1] += abs(w) * x[2:]\n"

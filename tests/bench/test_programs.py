@@ -5,9 +5,9 @@ import pytest
 
 import opweave as ow
 from bench.experiments import load
-from bench.experiments.in_place.states import State, difference
 from bench.experiments.in_place.table import PROGRAMS
 from bench.experiments.rolled.table import PROGRAMS as ROLLED
+from bench.measure.states import State, difference
 
 programs = load("programs")
 

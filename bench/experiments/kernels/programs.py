@@ -15,13 +15,13 @@ import numpy as np
 
 import opweave as ow
 from bench.experiments.calls.compile import Fresh
-from bench.experiments.in_place.states import State
 from bench.experiments.in_place.table import PROGRAMS as IN_PLACE
 from bench.experiments.in_place.table import Program
 from bench.experiments.rolled.table import PROGRAMS as ROLLED
 from bench.measure import peers
 from bench.measure.clock import VISITS, Effort
 from bench.measure.record import Record
+from bench.measure.states import State
 from bench.measure.versions import Version, fastest
 from bench.report.figures import Figure
 from bench.report.reading import rows, values

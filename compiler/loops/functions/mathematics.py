@@ -13,6 +13,7 @@ from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.clibrary import ONE, TWO
+from opweave.compiler.lines.complexes import is_complex
 from opweave.compiler.lines.numbers import Numbers, literal
 from opweave.compiler.lines.values import MOST, Held, Number, Size
 from opweave.compiler.loops.expressions import Expressions
@@ -29,9 +30,9 @@ ROUNDED_OF_NUMPY = {math.trunc: (F64,), round: (F32, F64)}
 FACTORS = {math.degrees: 180.0 / math.pi, math.radians: math.pi / 180.0}
 
 
-def _real(numbers: Numbers, held: Held, name: str) -> Number:
+def real_of(numbers: Numbers, held: Held, name: str) -> Number:
     """A number as the double that Python makes of it."""
-    if not isinstance(held, Number) or getattr(held.type, "kind", "") == "c":
+    if not isinstance(held, Number) or is_complex(held.type):
         raise NoLoopError(f"{name} of what is no real number")
     if isinstance(held.type, DType):
         return Number(float, numbers.text.named("double", f"(double){held.text}"))
@@ -42,10 +43,10 @@ def _of_library(function: Any) -> Callable[..., Held]:
     name = function.__name__
 
     def one(self: Expressions, x: Held) -> Held:
-        return self.numbers.of_library(function, name, _real(self.numbers, x, name))
+        return self.numbers.of_library(function, name, real_of(self.numbers, x, name))
 
     def two(self: Expressions, x: Held, y: Held) -> Held:
-        operands = (_real(self.numbers, each, name) for each in (x, y))
+        operands = (real_of(self.numbers, each, name) for each in (x, y))
         return self.numbers.of_library(function, name, *operands)
 
     return one if function in ONE else two
@@ -53,7 +54,7 @@ def _of_library(function: Any) -> Callable[..., Held]:
 
 def _truth(function: Any) -> Callable[..., Held]:
     def find(self: Expressions, x: Held) -> Held:
-        text = _real(self.numbers, x, function.__name__).text
+        text = real_of(self.numbers, x, function.__name__).text
         return Number(bool, f"({TRUTHS[function].format(text)})", low=0, high=1)
 
     return find
@@ -66,7 +67,7 @@ def _rounded(function: Any) -> Callable[..., Held]:
         kind = getattr(x, "type", None)
         if isinstance(kind, DType) and kind not in ROUNDED_OF_NUMPY.get(function, (kind,)):
             raise NoLoopError(f"{function.__name__} of {kind}")
-        real = _real(self.numbers, x, function.__name__)
+        real = real_of(self.numbers, x, function.__name__)
         return self.numbers.truncated(Number(float, f"{ROUNDED[function]}({real.text})"))
 
     return find
@@ -74,7 +75,7 @@ def _rounded(function: Any) -> Callable[..., Held]:
 
 def _scaled(function: Any) -> Callable[..., Held]:
     def find(self: Expressions, x: Held) -> Held:
-        real = _real(self.numbers, x, function.__name__)
+        real = real_of(self.numbers, x, function.__name__)
         return self.numbers.binary(ast.Mult, real, literal(FACTORS[function]))
 
     return find
@@ -82,17 +83,17 @@ def _scaled(function: Any) -> Callable[..., Held]:
 
 def _log(self: Expressions, x: Held, base: Held | None = None) -> Held:
     """``math.log``, of two numbers the quotient of both."""
-    found = self.numbers.of_library(math.log, "log", _real(self.numbers, x, "log"))
+    found = self.numbers.of_library(math.log, "log", real_of(self.numbers, x, "log"))
     if base is None:
         return found
-    divisor = self.numbers.of_library(math.log, "log", _real(self.numbers, base, "log"))
+    divisor = self.numbers.of_library(math.log, "log", real_of(self.numbers, base, "log"))
     return self.numbers.binary(ast.Div, found, divisor)
 
 
 def _hypot(self: Expressions, *x: Held) -> Held:
     if not x:
         raise NoLoopError("hypot of nothing")
-    numbers = [_real(self.numbers, each, "hypot").text for each in x]
+    numbers = [real_of(self.numbers, each, "hypot").text for each in x]
     values = self.text.fresh("lengths")
     self.text.add(f"const double {values}[] = {{{', '.join(numbers)}}};")
     divides = f"{sys.version_info < (3, 12)}".lower()

@@ -34,6 +34,7 @@ from opweave.compiler.loops.comprehensions import (
     extreme_of_each,
     sum_of,
 )
+from opweave.compiler.loops.functions.mathematics import real_of
 from opweave.compiler.loops.nodes import extent
 from opweave.compiler.loops.statements import Statements, lengths
 from opweave.opcodes import dtypes
@@ -155,16 +156,7 @@ def _abs(self: Statements, x: Held) -> Held:
 def _float(self: Statements, x: Held) -> Held:
     if isinstance(x, Unchanging) and x.value in ("inf", "-inf", "nan"):
         return literal(float(x.value))
-    return _real(self, x)
-
-
-def _real(self: Statements, x: Held) -> Number:
-    """A real number as Python's float."""
-    if not isinstance(x, Number) or is_complex(x.type):
-        raise NoLoopError("float of an array, or of a complex number")
-    if x.is_python:
-        return self.numbers.as_float(x)
-    return Number(float, self.text.named("double", f"(double){x.text}"))
+    return real_of(self.numbers, x, "float")
 
 
 def _complex(self: Statements, real: Held = literal(0.0), imag: Held | None = None) -> Held:
@@ -172,8 +164,8 @@ def _complex(self: Statements, real: Held = literal(0.0), imag: Held | None = No
     if imag is None and isinstance(real, Number) and is_complex(real.type):
         text = real.text if real.is_pair else self.cast(real.text, C64, C128)
         return Number(complex, text, known=real.known)
-    parts = [_real(self, each) for each in (real, literal(0.0) if imag is None else imag)]
-    return paired(parts[0], parts[1])
+    both = real, literal(0.0) if imag is None else imag
+    return paired(*(real_of(self.numbers, each, "complex") for each in both))
 
 
 def _int(self: Statements, x: Held) -> Held:
