@@ -209,9 +209,12 @@ class LoopCalls(Inlining):
     def _of_ufunc(self, ufunc: np.ufunc, operands: Sequence[Computed]) -> Computed | None:
         if len(operands) != ufunc.nin:
             return None
-        z = operands[0]
-        if ufunc in OF_COMPLEX and isinstance(z, Number) and z.is_pair:
-            return self.numbers.of_complex(OF_COMPLEX[ufunc], z)
+        numbers = [o for o in operands if isinstance(o, Number)]
+        if len(numbers) == ufunc.nin and any(is_complex(z.type) for z in numbers):
+            if ufunc in OF_COMPLEX and numbers[0].is_pair:
+                return self.numbers.of_complex(OF_COMPLEX[ufunc], numbers[0])
+            if ufunc in (np.multiply, np.sign):  # NumPy's loops fuse what its operators round
+                raise NoLoopError(f"{ufunc.__name__} of complex numbers")
         if ufunc is np.matmul:
             return self.product(*operands)
         operator = operator_of(ufunc, ())

@@ -125,6 +125,15 @@ def functions(zs):
     return out
 
 
+def arrays(zs, z):
+    for k in range(len(zs)):
+        z = z * zs[k]
+        a = np.array([z, 1j, k, zs[k]])
+        b = np.full(3, 2j)
+        b[1:] += a[k % 3] * a[:2]
+    return a, b
+
+
 def kept(zs):
     several, pairs = [], []
     for z in zs:
@@ -196,6 +205,7 @@ PROGRAMS = {
     "powers of zeros": (powers, (np.array([0j, -0j, complex(-0.0, 0.0), 1j, -2]), -0j)),
     "powers of NumPy's": (powers, (Z, np.complex128(0.5j))),
     "functions": (functions, (Z,)),
+    "arrays": (arrays, (Z[:9], 0.5 + 1j)),
     "kept": (kept, (Z[:5],)),
     "chosen": (chosen, (Z, 0.5)),
     "chosen of none": (chosen, (Z[:1] * 0, 0.5)),
@@ -327,6 +337,12 @@ def any_power(z, n):
     return z
 
 
+def by_a_ufunc(z, n):
+    for _ in range(n):
+        z = np.multiply(z, 0.3 - 0.7j)
+    return z
+
+
 def no_method(z, n):
     for _ in range(n):
         z = z.conj()
@@ -341,6 +357,7 @@ LEFT = {
     "float": (as_float, (1 + 0j, 3)),
     "whole part": (whole_part, (1 + 0j, 3)),
     "power": (any_power, (1 + 1j, 3)),
+    "ufunc": (by_a_ufunc, (np.complex128(0.1 + 0.7j), 90)),
     "method": (no_method, (1j, 3)),
 }
 

@@ -24,12 +24,12 @@ from opweave.compiler.lines.values import (
 )
 from opweave.compiler.loops.statements import Statements
 from opweave.opcodes import dtypes
-from opweave.opcodes.dtypes import BOOL, F64, I64, DType
+from opweave.opcodes.dtypes import BOOL, C128, F64, I64, DType
 from opweave.opcodes.errors import OpweaveError
 
 NONE = Unchanging(None)
 # What NumPy makes of a number of Python.
-OF_PYTHON: Mapping[Any, DType] = {bool: BOOL, int: I64, float: F64}
+OF_PYTHON: Mapping[Any, DType] = {bool: BOOL, int: I64, float: F64, complex: C128}
 
 
 def of_numpy(dtype: Any) -> DType:
