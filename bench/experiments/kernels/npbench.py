@@ -135,7 +135,7 @@ def _version(program: Foreign, whose: str) -> Any:
         module = importlib.import_module(f"{program.path}_{whose}")
     except ModuleNotFoundError:
         return None
-    return getattr(module, program.function.__name__)
+    return getattr(module, program.function.__name__, None)
 
 
 def measure(record: Record) -> None:

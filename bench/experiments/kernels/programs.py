@@ -87,17 +87,19 @@ def one(record: Record, program: Any, size: str, makers: Makers = by_numba) -> N
     """A program: checked, then timed in turns with NumPy and with what compiles it."""
     args = program.arguments(getattr(program, size), np.random.default_rng(0))
     about = {"program": program.name, "size": size}
-    versions: dict[str, list[Version]] = {
-        "opweave": [Version(ow.fuse(program.function))],
-        "NumPy": [Version(program.function)],
-        **compiled(record, makers(program)),
+    versions: dict[str, Make] = {
+        "opweave": lambda: [Version(ow.fuse(program.function))],
+        "NumPy": lambda: [Version(program.function)],
+        **asked_for(record, makers(program)),
     }
     expected = State(args)
     result = program.function(*expected.args)
     right: dict[str, Version] = {}
-    for name, known in versions.items():
+    for name, make in versions.items():
         try:
-            right[name] = fastest(known, args, (result, expected.args), program.tolerance)
+            right[name] = fastest(make(), args, (result, expected.args), program.tolerance)
+        except peers.Absent as error:
+            record.absent[name] = str(error)
         except Exception as error:  # a compiler raises what it likes
             record.refuse(name, role(name), about, error)
     del expected
@@ -136,8 +138,8 @@ def in_turns(runs: Mapping[str, Run], args: tuple[Any, ...], effort: Effort) -> 
     return found
 
 
-def compiled(record: Record, makers: Mapping[str, Make]) -> dict[str, list[Version]]:
-    """A program's versions for the compilers that are here and asked for."""
+def asked_for(record: Record, makers: Mapping[str, Make]) -> dict[str, Make]:
+    """What makes a program's versions, of the compilers that are asked for."""
     asked = peers.chosen("host", record.options.peers, quick=record.options.quick)
     found = {}
     for name in peers.PEERS["host"]:
@@ -148,10 +150,7 @@ def compiled(record: Record, makers: Mapping[str, Make]) -> dict[str, list[Versi
         elif name not in asked:
             record.absent[name] = "not asked for, or compiles for seconds"
         else:
-            try:
-                found[name] = makers[name]()
-            except peers.Absent as error:
-                record.absent[name] = str(error)
+            found[name] = makers[name]
     return found
 
 
