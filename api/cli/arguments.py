@@ -88,6 +88,8 @@ def parse(text: str, name: str, is_static: bool, static: Sequence[str] = ()) -> 
         with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             return ast.literal_eval(text)
         return text
+    with suppress(ValueError):
+        return complex(text)
     known = f"only {', '.join(static)} takes one" if static else "no argument takes one"
     raise RequestError(
         f"--arg {shown(text)} for {name!r}: {EXPECTED}; a string needs static_argnames or "

@@ -149,7 +149,7 @@ class Arithmetic(Eithers):
 
 
 def as_numpys(held: Held) -> Held:
-    """A float of Python as one of NumPy."""
+    """A float or a complex number of Python as one of NumPy."""
     if isinstance(held, Number) and ((held.maybe and held.type not in (F64, C128)) or held.whole):
         raise NoLoopError("a number of several types, as an array")
     if isinstance(held, Number) and (held.type is float or (held.maybe and held.type is F64)):

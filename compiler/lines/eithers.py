@@ -41,7 +41,7 @@ GROUPS: dict[str, OneOf] = {
     "real": OneOf(frozenset((int, float, F64)), F64),
     "pair": OneOf(frozenset((complex, C128)), C128),
 }
-OF_NUMPYS = {F64: float, I64: int, BOOL: bool, C128: complex}
+OF_NUMPYS: dict[NumberType, type] = {F64: float, I64: int, BOOL: bool, C128: complex}
 
 
 def kinds_of(held: Held) -> frozenset[NumberType]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.lines.eithers import OF_NUMPYS
 from opweave.compiler.lines.left import (
     ITEMS_WORDS,
     Result,
@@ -27,7 +28,7 @@ from opweave.compiler.loops.given import (
     checked,
     computed_outside,
 )
-from opweave.opcodes.dtypes import BOOL, C128, F64, I64, DType
+from opweave.opcodes.dtypes import DType
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.host.blas import product_library
@@ -43,8 +44,6 @@ from opweave.runtime.host.lists import (
 from opweave.runtime.host.loop_errors import DONE, NO_ROUND, NOT_SERVED, error_of, number_of
 from opweave.runtime.process.locks import Once
 
-# Numbers of Python that a word holds as NumPy's.
-PYTHONS: Mapping[Any, type] = {F64: float, I64: int, BOOL: bool, C128: complex}
 # What a name holds that is not bound.
 UNBOUND = object()
 
@@ -238,7 +237,7 @@ def _number_left(result: Result, words: Sequence[int]) -> Any:
     if result.perhaps and not said[0] & 1:
         return UNBOUND
     is_numpys = result.perhaps or not said or said[0] & 1
-    kind = result.type if is_numpys else PYTHONS[result.type]
+    kind = result.type if is_numpys else OF_NUMPYS[result.type]
     found = number_of(words[0], kind, words[count - 1])
     return int(found) if len(said) > 1 and said[1] & 1 else found
 

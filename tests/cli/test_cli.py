@@ -5,7 +5,7 @@ import json
 import pytest
 
 import opweave as ow
-from opweave.cli.arguments import bind, made_up, make_array
+from opweave.cli.arguments import bind, made_up, make_array, parse
 from opweave.cli.main import main
 from opweave.opcodes.errors import RequestError
 from tests.cli.conftest import APP
@@ -246,3 +246,11 @@ def test_arguments_are_bound_in_order_by_name_and_by_default():
     assert bind(["c=30", "10"], parameters, []) == {"a": 10, "b": 2, "c": 30}
     with pytest.raises(RequestError, match="found 4"):
         bind(["1", "2", "3", "4"], parameters, [])
+
+
+@pytest.mark.parametrize("text", ["2", "-1.5", "True", "None", "-0.7+0.3j", "2j", "1e3"])
+def test_an_argument_is_the_number_that_python_reads(text):
+    found = parse(text, "z", is_static=False)
+
+    assert repr(found) == repr(eval(text))
+    assert parse("j", "z", is_static=True) == "j"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -11,11 +10,12 @@ import pytest
 import opweave as ow
 from opweave._loops.rolled import Rolled
 from tests.loops.test_loops_in_c import called
+from tests.rolled.random_complex import HAS_THESE_RULES, said
 
 pytestmark = [
     pytest.mark.host,
     pytest.mark.filterwarnings("ignore"),
-    pytest.mark.skipif(sys.version_info >= (3, 14), reason="other rules of complex numbers"),
+    HAS_THESE_RULES,
 ]
 X, Y = np.linspace(-2, 1, 14), np.linspace(-1.2, 1.2, 9)
 Z = (X[:, None] + 1j * Y).ravel()
@@ -215,15 +215,6 @@ PROGRAMS = {
     "assigned": (assigned, (np.zeros(6, np.complex64), 1 / 3 + 1j, 5)),
     "assigned to float64's like": (assigned, (np.zeros(6, complex), np.complex64(1 / 3), 5)),
 }
-
-
-def said(held):
-    """Values with their types and bits; of NaN the sign is left open."""
-    if isinstance(held, np.ndarray):
-        return held.dtype, held.shape, [said(v) for v in held.ravel().tolist()]
-    if isinstance(held, tuple | list):
-        return type(held), [said(item) for item in held]
-    return repr(held)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

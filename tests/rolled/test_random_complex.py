@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from tests.rolled.random_complex import differs
+from tests.rolled.random_complex import HAS_THESE_RULES, differs
 
 pytestmark = [
     pytest.mark.host,
     pytest.mark.filterwarnings("ignore"),
-    pytest.mark.skipif(sys.version_info >= (3, 14), reason="other rules of complex numbers"),
+    HAS_THESE_RULES,
 ]
 
 # The first four once had a number of NumPy in the place of Python's, or the bits of fused sums.
