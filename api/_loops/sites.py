@@ -16,7 +16,7 @@ from opweave.compiler.captures.kinds import exactly, kinds_of
 from opweave.compiler.lines.again import AgainError
 from opweave.compiler.loops.listing import kinds_of_lists
 from opweave.compiler.loops.lowering import Lowering
-from opweave.opcodes.errors import OpweaveError
+from opweave.opcodes.errors import CompileError, OpweaveError
 from opweave.runtime.host.lists import NotServedError
 from opweave.runtime.host.loops import UNBOUND, HostLoop
 from opweave.runtime.process import environment
@@ -161,7 +161,8 @@ class Site:
                 finally:
                     lent.clear()  # the parts of a lowering hold each other, and it
         except OpweaveError as error:
-            self.left = f"{error}"
+            wrong = isinstance(error, CompileError)
+            self.left = fault(self.node.lineno, error) if wrong else f"{error}"
         except Exception as error:  # Python runs it, whatever is wrong
             self.left = fault(self.node.lineno, error)
         return None

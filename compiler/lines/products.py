@@ -15,6 +15,7 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.lines.applied import bounds_of, frozen_attrs
 from opweave.compiler.lines.arithmetic import Arithmetic, as_computed
+from opweave.compiler.lines.reducing import Along
 from opweave.compiler.lines.served import Served, Sizes
 from opweave.compiler.lines.values import Array, Computed, Elements, Held, Number, Size, Strided
 from opweave.compiler.scheduling.accumulation_plans import HOST_FEW_ROWS
@@ -89,7 +90,9 @@ class Products(Arithmetic):
     def _summed(self, x: Array, y: Array) -> Number:
         product = self.apply("multiply", x, y)
         assert isinstance(product, Elements)
-        return self.reduced("sum", product)
+        found = self.reduced("sum", Along.whole(product))
+        assert isinstance(found, Number)
+        return found
 
     def _multiplied(self, x: Array, y: Array, made: Strided, dtype: DType) -> None:
         """A product with a matrix: by the library, by ours, or as C decides by the sizes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
@@ -18,73 +18,125 @@ from opweave.compiler.scheduling.accumulation_plans import HOST_FEW_ROWS
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import I64, DType
 
-# The element of a row at a place: its text, of lines that may stand before.
-PlaceOf = Callable[[str], str]
+# The element of a row by its places along the axes that are reduced: its text, of lines that may
+# stand before.
+PlaceOf = Callable[[Sequence[str]], str]
 
 
 class ReducedRow(NamedTuple):
-    """A row to reduce.
+    """A row to reduce, along one axis or several.
 
     Attributes:
-        length: text of how many elements there are.
-        place_of: of each the text.
+        sizes: of the axes.
+        place_of: the element by its places.
         run: the text of what joins them, up to the type.
         few: whether there are so few rows that a long one is cut, where that is to be asked.
     """
 
-    length: str
+    sizes: Sequence[Size]
     place_of: PlaceOf
     run: str = "row_of"
     few: str = ""
+
+    @property
+    def length(self) -> str:
+        """Text of how many elements there are."""
+        return counted(self.sizes)
+
+    def taking(self, parameters: Sequence[str], k: str) -> tuple[str, str, list[str]]:
+        """A function that takes an element into ``parameters``' last: its text up to the body and
+        behind it, and the texts of the places."""
+        if len(self.sizes) == 1:
+            *before, acc = parameters
+            return f"[&]({', '.join((*before, f'int64 {k}', acc))})", "}", [k]
+        *before, acc = parameters
+        at = f"{k}_at"
+        head = f"[&]({', '.join((*before, f'const int64* {at}', f'int64 {k}', acc))})"
+        sizes = ", ".join(s.text for s in self.sizes)
+        places = [f"{at}[{n}]" for n in range(len(self.sizes) - 1)]
+        return f"along_axes({{{sizes}}}, {head}", "})", [*places, k]
+
+
+@dataclass(frozen=True)
+class Along:
+    """An array, and the axes that it is reduced along.
+
+    Attributes:
+        axes: in rising order.
+        keepdims: they stay, with one element.
+    """
+
+    operand: Array
+    axes: tuple[int, ...]
+    keepdims: bool = False
+
+    @classmethod
+    def whole(cls, operand: Array) -> Along:
+        """All axes, for a number."""
+        return cls(operand, tuple(range(operand.rank)))
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the result is a number."""
+        return len(self.axes) == self.operand.rank and not self.keepdims
+
+    @property
+    def longer(self) -> tuple[int, ...]:
+        """Those that have more than one element; there is always one."""
+        found = [axis for axis in self.axes if not self.operand.sizes[axis].is_one]
+        return tuple(found) or self.axes[:1]
+
+    @property
+    def reduced(self) -> tuple[Size, ...]:
+        """The sizes of these."""
+        return tuple(self.operand.sizes[axis] for axis in self.longer)
+
+    @property
+    def is_to_last(self) -> bool:
+        return self.axes[-1] == self.operand.rank - 1
+
+    @property
+    def kept(self) -> tuple[Size, ...]:
+        """The sizes of the axes that are not reduced."""
+        return tuple(s for n, s in enumerate(self.operand.sizes) if n not in self.axes)
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The sizes of the result."""
+        if not self.keepdims:
+            return self.kept
+        sizes = enumerate(self.operand.sizes)
+        return tuple(Size.of(1) if n in self.axes else size for n, size in sizes)
+
+    def places(self, outside: Sequence[str], inside: Sequence[str]) -> list[str]:
+        """The places of an element, by those of the result and of ``longer``."""
+        rank = self.operand.rank
+        kept = [n for n in range(rank) if n not in self.axes]
+        if self.keepdims:
+            outside = [outside[n] for n in kept]
+        found = dict(zip((*kept, *self.longer), (*outside, *inside), strict=True))
+        return [found.get(n, "0") for n in range(rank)]
 
 
 class Reducing(Storing):
     """Lowers reductions."""
 
-    def reduced(self, name: str, operand: Array, **attrs: Any) -> Number:
-        """A reduction of all elements."""
+    def reduced(self, name: str, along: Along, **attrs: Any) -> Number | Strided:
+        """A reduction: a number, or an array in memory."""
+        operand = along.operand
         node = self._reduction(name, operand, attrs)
-        row = ReducedRow(*self._flat(operand))
         if node.operator.needs_nonempty:
-            self.numbers.fault(f"{row.length} == 0", "LOOP_EMPTY")
-        found = self._joined(node, operand.dtype, row)
-        self.text.add(f"LOOP_TICK({row.length});")
-        return found
+            self.numbers.fault(f"{counted(along.reduced)} == 0", "LOOP_EMPTY")
+        if not along.is_to_last and not operand.sizes[-1].is_one:
+            return self._by_columns(node, along)
+        return self._each_row(
+            along, node.result.dtype, lambda row: self._joined(node, operand.dtype, row)
+        )
 
-    def reduced_along(self, name: str, operand: Array, axis: int, keepdims: bool) -> Strided:
-        """A reduction along an axis, in memory."""
-        node = self._reduction(name, operand, {})
-        row = self._row(operand, axis)
-        if node.operator.needs_nonempty:
-            self.numbers.fault(f"{row.length} == 0", "LOOP_EMPTY")
-        if axis < operand.rank - 1 and not operand.sizes[-1].is_one:
-            return self._by_columns(node, operand, axis, keepdims)
-
-        def element(places: Sequence[str]) -> str:
-            found = row._replace(place_of=self._along(operand, axis, keepdims, places))
-            return self._joined(node, operand.dtype, found).text
-
-        result = Elements(node.result.dtype, (), element, reads_of(operand))
-        return self._each_row(operand, axis, keepdims, result)
-
-    def first_place(self, sign: str, operand: Array) -> Number:
+    def first_place(self, sign: str, along: Along) -> Number | Strided:
         """The place of the first largest (``>``) or smallest element, or of the first NaN."""
-        count, place_of = self._flat(operand)
-        self.numbers.fault(f"{count} == 0", "LOOP_EMPTY")
-        name = self._first(sign, operand.dtype, count, place_of)
-        self.text.add(f"LOOP_TICK({count});")
-        return Number(I64, name, *bounds_of(I64))
-
-    def first_places(self, sign: str, operand: Array, axis: int, keepdims: bool) -> Strided:
-        """The same along an axis, in memory."""
-        row = self._row(operand, axis)
-        self.numbers.fault(f"{row.length} == 0", "LOOP_EMPTY")
-
-        def element(places: Sequence[str]) -> str:
-            place_of = self._along(operand, axis, keepdims, places)
-            return self._first(sign, operand.dtype, row.length, place_of)
-
-        return self._each_row(operand, axis, keepdims, Elements(I64, (), element))
+        self.numbers.fault(f"{counted(along.reduced)} == 0", "LOOP_EMPTY")
+        return self._each_row(along, I64, lambda row: self._first(sign, along.operand.dtype, row))
 
     def _reduction(self, name: str, operand: Array, attrs: Any) -> Node:
         """A node of the operator: it says what is taken, and what a row gives."""
@@ -95,33 +147,42 @@ class Reducing(Storing):
             raise NoLoopError(f"{name} of a number")
         return Node(operator, (Value(0, taken, ()),), (Value(1, results[0], ()),), frozen)
 
-    def _row(self, operand: Array, axis: int) -> ReducedRow:
-        """How each row along an axis is joined, but for its elements.
+    def _row(self, along: Along, places: Sequence[str]) -> ReducedRow:
+        """One of the rows of an array, by the places of the result.
 
         The last axis is cut where it is long and the rows are few; any other never is.
         """
-        others = [s.factor for n, s in enumerate(operand.sizes) if n != axis and not s.is_one]
-        rows = " * ".join(others) or "1"
-        count = operand.sizes[axis].text
-        if axis == operand.rank - 1:
-            return ReducedRow(count, str, "row_of_rows", f"{rows} < {HOST_FEW_ROWS}")
-        return ReducedRow(count, str, "run_of")
+        place_of = self._elements_of(along, places)
+        if along.is_number:
+            return ReducedRow(along.reduced, place_of)
+        if not along.is_to_last:
+            return ReducedRow(along.reduced, place_of, "run_of")
+        few = f"{counted(along.kept)} < {HOST_FEW_ROWS}"
+        return ReducedRow(along.reduced, place_of, "row_of_rows", few)
 
-    def _along(self, operand: Array, axis: int, keepdims: bool, places: Sequence[str]) -> PlaceOf:
-        """The elements of a row, by the places along the axes of the result."""
-        before, behind = places[:axis], places[axis + keepdims :]
-        return lambda k: self.element(operand, [*before, k, *behind])
+    def _elements_of(self, along: Along, places: Sequence[str]) -> PlaceOf:
+        """The elements of a row, by the places of the result."""
+        return lambda inside: self.element(along.operand, along.places(places, inside))
 
-    def _each_row(self, operand: Array, axis: int, keepdims: bool, result: Elements) -> Strided:
-        """What each row gives, in memory; ``result``: the same, whatever its shape."""
-        made = self.apart(replace(result, sizes=_reduced_sizes(operand, axis, keepdims)))
-        self._counted(operand)
-        return made
+    def _each_row(
+        self, along: Along, dtype: DType, joined: Callable[[ReducedRow], Number]
+    ) -> Number | Strided:
+        """What each row gives: a number of a single one, else an array in memory."""
 
-    def _by_columns(self, node: Node, operand: Array, axis: int, keepdims: bool) -> Strided:
-        """A reduction along another axis than the last: neighbours along that one at once."""
-        result, count = node.result.dtype, operand.sizes[axis].text
-        made = self.view_in(self.room(), result, _reduced_sizes(operand, axis, keepdims))
+        def element(places: Sequence[str]) -> str:
+            return joined(self._row(along, places)).text
+
+        if along.is_number:
+            found: Number | Strided = joined(self._row(along, ()))
+        else:
+            found = self.apart(Elements(dtype, along.sizes, element, reads_of(along.operand)))
+        self.text.add(f"LOOP_TICK({counted(along.operand.sizes)});")
+        return found
+
+    def _by_columns(self, node: Node, along: Along) -> Strided:
+        """A reduction along others than the last axis: neighbours along that one at once."""
+        operand, result, count = along.operand, node.result.dtype, counted(along.reduced)
+        made = self.view_in(self.room(), result, along.sizes)
 
         def body(places: Sequence[str]) -> None:
             column, value = self.text.fresh("k"), self.text.fresh("v")
@@ -129,27 +190,24 @@ class Reducing(Storing):
             found = bind_reduction(Origin(node, 0), x, "row", "")
             acc = found.ctype
             lanes = "LOOP_LANES" if node.values[0].dtype.kind in "fc" else "1"
+            row = ReducedRow(along.reduced, self._elements_of(along, [*places, column]))
+            taking, end, inside = row.taking((f"int64 {column}", f"{acc}& row_acc"), k)
             head = (
                 f"columns_of<{acc}, {lanes}>({operand.sizes[-1].text}, {count}, {found.identity}, "
             )
             with self.text.block(
-                f"{head}[&](int64 {column}, int64 {k}, {acc}& row_acc) LOOP_INLINE",
-                f"}}, []({acc} x, {acc} y) LOOP_INLINE {{ return {found.joined('x', 'y')}; }},",
+                f"{head}{taking} LOOP_INLINE",
+                f"{end}, []({acc} x, {acc} y) LOOP_INLINE {{ return {found.joined('x', 'y')}; }},",
             ):
-                place_of = self._along(operand, axis, keepdims, [*places, column])
-                self._taken(node, operand.dtype, found, x, place_of(k))
+                self._taken(node, operand.dtype, found, x, row.place_of(inside))
             with self.text.block(f"[&](int64 {column}, {acc} {value}) LOOP_INLINE", "});"):
                 self.put_at(made, [*places, column], found.result(value))
 
         self.each(made.sizes[:-1], body)
-        self._counted(operand)
+        self.text.add(f"LOOP_TICK({counted(operand.sizes)});")
         value = Elements(result, made.sizes, lambda _: "", reads_of(operand))
         self.lies_as(made.base, value)
         return made
-
-    def _counted(self, operand: Array) -> None:
-        longer = [s.factor for s in operand.sizes if not s.is_one]
-        self.text.add(f"LOOP_TICK({' * '.join(longer) or '1'});")
 
     def _taken(self, node: Node, dtype: DType, found: Reduction, x: str, element: str) -> None:
         """The lines that take one element of a row."""
@@ -167,52 +225,39 @@ class Reducing(Storing):
         acc, name = found.ctype, self.text.fresh("v")
         begin = "0, " if row.run == "run_of" else f"{row.few}, " if row.few else ""
         head = f"const {acc} {name} = {row.run}<{acc}>({begin}{row.length}, {found.identity}, "
-        with self.text.block(
-            f"{head}[&](int64 {k}, {acc}& row_acc)", f"}}, []({acc} x, {acc} y) "
-        ):
-            self._taken(node, dtype, found, x, row.place_of(k))
+        taking, end, inside = row.taking((f"{acc}& row_acc",), k)
+        with self.text.block(f"{head}{taking}", f"{end}, []({acc} x, {acc} y) "):
+            self._taken(node, dtype, found, x, row.place_of(inside))
         self.text.lines[-1] += f"{{ return {found.joined('x', 'y')}; }});"
         if (text := found.result(name)) != name:
             name = self.text.named(result.register, text)
         return Number(result, name, *bounds_of(result))
 
-    def _first(self, sign: str, dtype: DType, count: str, place_of: PlaceOf) -> str:
+    def _first(self, sign: str, dtype: DType, row: ReducedRow) -> Number:
         """The lines that look for the first place of an extreme."""
         if dtype.is_complex:
             raise NoLoopError("the place of an extreme of complex numbers")
         k, name, register = self.text.fresh("k"), self.text.fresh("v"), dtype.register
-        head = f"const int64 {name} = first_of<{register}>({count}, [&](int64 {k})"
+        head = f"const int64 {name} = first_of<{register}>({row.length}, [&](int64 {k})"
         with self.text.block(head, f"}}, []({register} x, {register} y) "):
-            self.text.add(f"return {place_of(k)};")
+            self.text.add(f"return {row.place_of(self._places(row.sizes, k))};")
         self.text.lines[-1] += f"{{ return x {sign} y; }});"
-        return name
-
-    def _flat(self, operand: Array) -> tuple[str, PlaceOf]:
-        """How many elements there are, and the text of each by its place among all of them."""
-        longer = [s for s in operand.sizes if not s.is_one]
-        count = " * ".join(s.factor for s in longer) or "1"
-        if len(longer) == 1:
-            axis = operand.sizes.index(longer[0])
-            rest = ["0"] * (operand.rank - axis - 1)
-            return count, lambda k: self.element(operand, ["0"] * axis + [k, *rest])
-        return count, lambda k: self.element(operand, self._places(operand.sizes, k))
+        return Number(I64, name, *bounds_of(I64))
 
     def _places(self, sizes: Sequence[Size], k: str) -> list[str]:
-        """The places along all axes of the element that is the k-th, row by row."""
-        found: list[str] = []
-        for size in reversed(sizes):
-            if size.is_one:
-                found.append("0")
-                continue
-            found.append(self.text.named("int64", f"{k} % {size.factor}", "i"))
-            k = self.text.named("int64", f"{k} / {size.factor}", "i")
-        return found[::-1]
+        """The places along some axes of the element that is the k-th, row by row."""
+        found = [k]
+        for size in reversed(sizes[1:]):
+            found[:1] = (
+                self.text.named("int64", f"{found[0]} / {size.factor}", "i"),
+                self.text.named("int64", f"{found[0]} % {size.factor}", "i"),
+            )
+        return found
 
 
-def _reduced_sizes(operand: Array, axis: int, keepdims: bool) -> tuple[Size, ...]:
-    """The sizes of an array that is reduced along an axis."""
-    one = [Size.of(1)] * keepdims
-    return (*operand.sizes[:axis], *one, *operand.sizes[axis + 1 :])
+def counted(sizes: Sequence[Size]) -> str:
+    """Text of how many elements there are."""
+    return " * ".join(s.factor for s in sizes if not s.is_one) or "1"
 
 
 def functions_of(found: Reduction) -> tuple[str, str]:

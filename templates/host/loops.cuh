@@ -1,5 +1,6 @@
 // loops.cuh: helpers of whole loops of Python, on one core of the host.
 #pragma once
+#include "loop_rows.cuh"
 
 extern "C" void* malloc(unsigned long);
 extern "C" void free(void*);
@@ -367,88 +368,6 @@ OW_INLINE int64 slice_length(int64 start, int64 stop, int64 step) {
     return stop < start ? (start - stop - 1) / -step + 1 : 0;
 }
 
-// Elements of a row joined by the accumulation plan of the host: 32 running values, joined pairwise; a
-// long row is 16 runs, whose results are joined in order.
-#define LOOP_LANES 32
-#define LOOP_LONG_ROW 65536
-#define LOOP_PARTS 16
-// Of a row of up to 4 elements: the others of the 32 values are as at their start, and change nothing.
-template <class T, class Take, class Join>
-OW_INLINE T few_of(int64 begin, int64 count, T start, Take take, Join join) {
-    T first = start, second = start, third = start, fourth = start;
-    if (count > 0) take(begin, first);
-    if (count > 1) take(begin + 1, second);
-    if (count > 2) take(begin + 2, third);
-    if (count > 3) take(begin + 3, fourth);
-    return join(join(first, third), join(second, fourth));
-}
-template <class T, class Take, class Join>
-OW_INLINE T run_of(int64 begin, int64 end, T start, Take take, Join join) {
-    if (end - begin <= 4) return few_of<T>(begin, end - begin, start, take, join);
-    T acc[LOOP_LANES];
-    for (int l = 0; l < LOOP_LANES; ++l) acc[l] = start;
-    int64 k = begin;
-    for (; k + LOOP_LANES <= end; k += LOOP_LANES)
-        for (int l = 0; l < LOOP_LANES; ++l) take(k + l, acc[l]);
-    for (int l = 0; k + l < end; ++l) take(k + l, acc[l]);
-    for (int half = LOOP_LANES / 2; half; half /= 2)
-        for (int l = 0; l < half; ++l) acc[l] = join(acc[l], acc[l + half]);
-    return acc[0];
-}
-template <class T, class Take, class Join>
-OW_INLINE T row_of(int64 count, T start, Take take, Join join) {
-    if (count <= LOOP_LONG_ROW) return run_of<T>(0, count, start, take, join);
-    const int64 chunks = (count + LOOP_LANES - 1) / LOOP_LANES;
-    const int64 run = (chunks + LOOP_PARTS - 1) / LOOP_PARTS * LOOP_LANES;
-    T found = start;
-    for (int part = 0; part < LOOP_PARTS; ++part) {
-        const int64 begin = part * run, end = begin + run < count ? begin + run : count;
-        found = join(found, run_of<T>(begin < end ? begin : end, end, start, take, join));
-    }
-    return found;
-}
-// One of several rows along the last axis: a long one is cut where there are few of them.
-template <class T, class Take, class Join>
-OW_INLINE T row_of_rows(bool few, int64 count, T start, Take take, Join join) {
-    return few ? row_of<T>(count, start, take, join) : run_of<T>(0, count, start, take, join);
-}
-
-// Of a function that is called in several places, and is to be part of the loop in each.
-#define LOOP_INLINE __attribute__((always_inline))
-
-// Columns that are reduced each, side by side: their elements lie next to each other, and the running
-// values of so many stay in the nearest cache.
-template <int WIDTH, int LANES, class T, class Take, class Join, class Put>
-OW_INLINE int64 some_columns_of(int64 c, int64 columns, int64 count, T start, Take take, Join join, Put put) {
-    for (; c + WIDTH <= columns; c += WIDTH) {
-        T acc[LANES][WIDTH];
-        for (int l = 0; l < LANES; ++l)
-            for (int j = 0; j < WIDTH; ++j) acc[l][j] = start;
-        for (int64 k = 0; k < count; ++k) {
-            T* const row = acc[k % LANES];
-            #pragma GCC ivdep
-            for (int j = 0; j < WIDTH; ++j) take(c + j, k, row[j]);
-        }
-        for (int half = LANES / 2; half; half /= 2)
-            for (int l = 0; l < half; ++l)
-                for (int j = 0; j < WIDTH; ++j) acc[l][j] = join(acc[l][j], acc[l + half][j]);
-        for (int j = 0; j < WIDTH; ++j) put(c + j, acc[0][j]);
-    }
-    return c;
-}
-// LANES: running values of a column; of integers, which are the same in any order, one is enough.
-template <class T, int LANES, class Take, class Join, class Put>
-OW_INLINE void columns_of(int64 columns, int64 count, T start, Take take, Join join, Put put) {
-    constexpr int most = (LANES == 1 ? 2048 : 8192 / LANES) / sizeof(T), fewer = most > 64 ? most / 8 : 8;
-    int64 c = some_columns_of<most, LANES, T>(0, columns, count, start, take, join, put);
-    c = some_columns_of<fewer, LANES, T>(c, columns, count, start, take, join, put);
-    c = some_columns_of<8, LANES, T>(c, columns, count, start, take, join, put);
-    for (; c < columns; ++c) {
-        const auto take_of = [&](int64 k, T& acc) { take(c, k, acc); };
-        put(c, run_of<T>(0, count, start, take_of, join));
-    }
-}
-
 // Elements in rising order, NaN behind all others: by insertion where they are few, else by a heap.
 #define LOOP_FEW 24
 template <class T> OW_INLINE bool loop_before(T x, T y) { return x < y || (y != y && x == x); }
@@ -477,16 +396,4 @@ template <class T> void loop_sort(T* a, int64 count) {
         a[0] = a[end], a[end] = first;
         loop_sift(a, 0, end);
     }
-}
-
-// The place of the first element that none is beyond, or of the first NaN, in a row that has some.
-template <class T, class Take, class Beyond>
-OW_INLINE int64 first_of(int64 count, Take take, Beyond beyond) {
-    T best = take(0);
-    int64 found = 0;
-    for (int64 k = 1; k < count && !(best != best); ++k) {
-        const T x = take(k);
-        if (beyond(x, best) || x != x) best = x, found = k;
-    }
-    return found;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,37 +11,46 @@ import numpy as np
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.numbers import literal
-from opweave.compiler.lines.values import LONGEST, Array, Elements, Held, Number, Size, Unchanging
+from opweave.compiler.lines.reducing import Along, counted
+from opweave.compiler.lines.values import (
+    LONGEST,
+    Elements,
+    Held,
+    Number,
+    Several,
+    Size,
+    Unchanging,
+)
+from opweave.compiler.loops.functions.joining import axis_of
 from opweave.compiler.loops.statements import Statements
 from opweave.opcodes import dtypes
 
 NONE = Unchanging(None)
 
 
-def _axis_of(what: str, array: Held, axis: Held, keepdims: Held) -> tuple[Array, int | None, bool]:
-    """The array of a reduction, the axis that is asked for, and whether it stays."""
+def _along(what: str, array: Held, axis: Held, keepdims: Held) -> Along:
+    """The array of a reduction, the axes that are asked for, and whether they stay."""
     found = as_computed(array)
     if isinstance(found, Number) or not found.rank:
         raise NoLoopError(f"{what} of a number")
-    keeps, place = getattr(keepdims, "known", None), getattr(axis, "known", None)
+    keeps = getattr(keepdims, "known", None)
     if type(keeps) is not bool:
         raise NoLoopError(f"{what} with keepdims= that changes")
-    if isinstance(axis, Unchanging) and axis.value is None and not keeps:
-        return found, None, keeps
-    if type(place) is not int or not -found.rank <= place < found.rank:
-        raise NoLoopError(f"{what} along this axis")
-    place %= found.rank
-    return found, None if found.rank == 1 and not keeps else place, keeps
+    if isinstance(axis, Unchanging) and axis.value is None:
+        places = list(range(found.rank))
+    else:
+        asked = axis.items if isinstance(axis, Several) and not axis.is_list else [axis]
+        places = sorted(axis_of(each, found.rank) for each in asked)
+    if not places or len(set(places)) < len(places):
+        raise NoLoopError(f"{what} along no axis, or one twice")
+    return Along(found, tuple(places), keeps)
 
 
 def _reduction(name: str) -> Callable[..., Held]:
     def reduce(
         self: Statements, a: Held, axis: Held = NONE, *, keepdims: Held = literal(False)
     ) -> Held:
-        array, place, keeps = _axis_of(name, a, axis, keepdims)
-        if place is None:
-            return self.reduced(name, array)
-        return self.reduced_along(name, array, place, keeps)
+        return self.reduced(name, _along(name, a, axis, keepdims))
 
     return reduce
 
@@ -49,27 +59,25 @@ def _mean(
     self: Statements, a: Held, axis: Held = NONE, *, keepdims: Held = literal(False)
 ) -> Held:
     """The sum over the number of elements, as kernels have it."""
-    array, place, keeps = _axis_of("mean", a, axis, keepdims)
+    along = _along("mean", a, axis, keepdims)
+    array = along.operand
     if array.dtype.kind in "iub":
         array = _as_elements(self.apply("cast", array, dtype="float64"))
     if array.dtype not in (dtypes.F32, dtypes.F64):
         raise NoLoopError(f"a mean of {array.dtype}")
-    sizes = array.sizes if place is None else (array.sizes[place],)
-    text = " * ".join(size.factor for size in sizes)
-    count = Number(int, self.text.named("int64", text, "n"), None, 0, LONGEST)
-    if place is None:
-        return self.apply("divide", self.reduced("sum", array), count)
-    return self.apply("divide", self.reduced_along("sum", array, place, keeps), count)
+    text = self.text.named("int64", counted(along.reduced), "n")
+    count = Number(int, text, None, 0, LONGEST)
+    return self.apply("divide", self.reduced("sum", replace(along, operand=array)), count)
 
 
 def _first(sign: str) -> Callable[..., Held]:
     def find(
         self: Statements, a: Held, axis: Held = NONE, *, keepdims: Held = literal(False)
     ) -> Held:
-        array, place, keeps = _axis_of("argmax, argmin", a, axis, keepdims)
-        if place is None:
-            return self.first_place(sign, array)
-        return self.first_places(sign, array, place, keeps)
+        along = _along("argmax, argmin", a, axis, keepdims)
+        if len(along.axes) > 1 and not along.is_number:
+            raise NoLoopError("argmax, argmin along several axes")
+        return self.first_place(sign, along)
 
     return find
 
@@ -84,22 +92,21 @@ def _norm(
     keepdims: Held = literal(False),
 ) -> Held:  # fmt: skip
     """The root of the sum of squares; of a vector also the sum, or the largest, of magnitudes."""
-    array, place, keeps = _axis_of("norm", x, axis, keepdims)
+    if isinstance(axis, Several):
+        raise NoLoopError("norm along this axis")
+    along = _along("norm", x, axis, keepdims)
+    array = along.operand
     if array.dtype not in (dtypes.F32, dtypes.F64):
         raise NoLoopError("norm of other than real arrays")
     asked = getattr(ord, "value", getattr(ord, "known", ""))
-    is_of_rows = array.rank == 1 or place is not None
+    is_of_rows = array.rank == 1 or not isinstance(axis, Unchanging)
     name, before = NORMS.get(asked if is_of_rows or asked is None else "", ("", ""))
     if not name:
         raise NoLoopError("norm of this order")
-    longest = array.sizes if place is None else (array.sizes[place],)
-    if name == "max" and not all(self.served.is_least(size, 1) for size in longest):
+    if name == "max" and not all(self.served.is_least(size, 1) for size in along.reduced):
         raise NoLoopError("the largest of what may be nothing")  # 0 by NumPy 2.4, else an error
     taken = _as_elements(self.apply(before, array))
-    if place is None:
-        found: Number | Array = self.reduced(name, taken)
-    else:
-        found = self.reduced_along(name, taken, place, keeps)
+    found = self.reduced(name, replace(along, operand=taken))
     return self.apply("sqrt", found) if before == "square" else found
 
 
@@ -109,7 +116,9 @@ def _count_nonzero(self: Statements, a: Held) -> Held:
     if isinstance(array, Number) or array.dtype.is_complex:
         raise NoLoopError("count_nonzero of other than real arrays")
     chosen = _as_elements(self.apply("cast", array, dtype="bool"))
-    found = self.reduced("sum", _as_elements(self.apply("cast", chosen, dtype="int64")))
+    ones = _as_elements(self.apply("cast", chosen, dtype="int64"))
+    found = self.reduced("sum", Along.whole(ones))
+    assert isinstance(found, Number)
     counted: Any = np.count_nonzero(np.ones(1))
     if type(counted) is not int:
         return found
