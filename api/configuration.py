@@ -35,7 +35,7 @@ class Config:
             lowered from now on.
         library: whether calls of NumPy's library (a sort, an FFT, a solver) are steps of a whole,
             in functions that are traced from now on; else these run in parts.
-        loops: whether loops of Python over NumPy arrays may run in C, on one core, where a
+        loops: whether loops of Python over NumPy arrays may run in C, where a
             function is no whole, or one of many short kernels.
         recompile_limit: how often a function is traced; calls that would need more run in parts,
             line by line where need be, and a warning says what differs from call to call.

@@ -141,12 +141,19 @@ def explain_numpy(name: str, why: str) -> Explanation:
     return _explained([], _Against.of([]), [f"{name} runs by NumPy, not fused:", f"  {why}"])
 
 
+def _cores(loops: Sequence[tuple[int, str]]) -> str:
+    """How many loops C runs, and on how many cores."""
+    shared = sum("LOOP_SHARE(" in source for _, source in loops)
+    count = f"{len(loops)} loop(s)"
+    return f"{count}, {shared} of them on all cores" if shared else f"{count}, on one core"
+
+
 def explain_loops(name: str, rolled: RolledLike) -> Explanation:
     """Explain a function of which C runs loops, or kernels lines; NumPy runs the others."""
     loops, runs = rolled.in_c, [run for _, _, run in rolled.by_kernels]
     calls = rolled.called_fused
     places = dict.fromkeys((first, last) for first, last, _ in rolled.by_kernels)
-    in_c = f"C runs {len(loops)} loop(s), on one core" if loops or not (runs or calls) else ""
+    in_c = f"C runs {_cores(loops)}" if loops or not (runs or calls) else ""
     kernels = f"kernels run lines at {len(places)} place(s)" if runs else ""
     fused = f"{len(calls)} call(s) are fused themselves" if calls else ""
     lines = [

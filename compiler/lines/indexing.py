@@ -23,6 +23,9 @@ class Slice(NamedTuple):
 
 ALL = Slice(None, None, 1)
 
+# Of each axis of an array the first and the last place that is looked at; None: not known.
+Region = tuple[tuple[Size, Size], ...] | None
+
 # None is a new axis.
 Item = Number | Slice | None
 
@@ -33,11 +36,15 @@ class Indexing:
     def __init__(
         self, text: Text, numbers: Numbers, facts: SizeFacts, require: Callable[[Size, int], bool]
     ):
-        """``require`` asks that a call has so many elements; False if this one has not."""
+        """``require`` asks that a call has so many elements; False if this one has not.
+
+        Attribute ``views``: by the text of a pointer what is looked at from there, of each axis.
+        """
         self.text = text
         self.numbers = numbers
         self.facts = facts
         self.require = require
+        self.views: dict[str, set[Region]] = {}
 
     def index(self, view: Strided, items: Sequence[Item]) -> Strided:
         """A part of an array.
@@ -65,14 +72,15 @@ class Indexing:
                 pointer.append(_product(first, stride))
             where.append(_span(first, length, step, size))
             axis += 1
-        return replace(
-            view,
-            pointer=" + ".join(pointer),
-            sizes=tuple(sizes),
-            strides=tuple(strides),
-            where=tuple(where) if view.is_whole else None,
-            is_whole=False,
+        made = replace(
+            view, pointer=" + ".join(pointer), sizes=tuple(sizes), strides=tuple(strides)
         )
+        return self._noted(made, tuple(where) if view.is_whole else view.where)
+
+    def _noted(self, part: Strided, looked: Region) -> Strided:
+        """A part of an array, of which is known what is looked at."""
+        self.views.setdefault(part.pointer, set()).add(looked)
+        return replace(part, where=looked, is_whole=False)
 
     def _along(
         self, item: Number | Slice, size: Size, axis: int

@@ -15,7 +15,7 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.lines.applied import bounds_of, frozen_attrs
 from opweave.compiler.lines.arithmetic import Arithmetic, as_computed
-from opweave.compiler.lines.reducing import Along
+from opweave.compiler.lines.reducing import AlongAxes
 from opweave.compiler.lines.served import Served, Sizes
 from opweave.compiler.lines.values import Array, Computed, Elements, Held, Number, Size, Strided
 from opweave.compiler.scheduling.accumulation_plans import HOST_FEW_ROWS
@@ -90,7 +90,7 @@ class Products(Arithmetic):
     def _summed(self, x: Array, y: Array) -> Number:
         product = self.apply("multiply", x, y)
         assert isinstance(product, Elements)
-        found = self.reduced("sum", Along.whole(product))
+        found = self.reduced("sum", AlongAxes.whole(product))
         assert isinstance(found, Number)
         return found
 

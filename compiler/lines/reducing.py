@@ -58,7 +58,7 @@ class ReducedRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Along:
+class AlongAxes:
     """An array, and the axes that it is reduced along.
 
     Attributes:
@@ -71,7 +71,7 @@ class Along:
     keepdims: bool = False
 
     @classmethod
-    def whole(cls, operand: Array) -> Along:
+    def whole(cls, operand: Array) -> AlongAxes:
         """All axes, for a number."""
         return cls(operand, tuple(range(operand.rank)))
 
@@ -121,7 +121,7 @@ class Along:
 class Reducing(Storing):
     """Lowers reductions."""
 
-    def reduced(self, name: str, along: Along, **attrs: Any) -> Number | Strided:
+    def reduced(self, name: str, along: AlongAxes, **attrs: Any) -> Number | Strided:
         """A reduction: a number, or an array in memory."""
         operand = along.operand
         node = self._reduction(name, operand, attrs)
@@ -133,7 +133,7 @@ class Reducing(Storing):
             along, node.result.dtype, lambda row: self._joined(node, operand.dtype, row)
         )
 
-    def first_place(self, sign: str, along: Along) -> Number | Strided:
+    def first_place(self, sign: str, along: AlongAxes) -> Number | Strided:
         """The place of the first largest (``>``) or smallest element, or of the first NaN."""
         self.numbers.fault(f"{counted(along.reduced)} == 0", "LOOP_EMPTY")
         return self._each_row(along, I64, lambda row: self._first(sign, along.operand.dtype, row))
@@ -147,7 +147,7 @@ class Reducing(Storing):
             raise NoLoopError(f"{name} of a number")
         return Node(operator, (Value(0, taken, ()),), (Value(1, results[0], ()),), frozen)
 
-    def _row(self, along: Along, places: Sequence[str]) -> ReducedRow:
+    def _row(self, along: AlongAxes, places: Sequence[str]) -> ReducedRow:
         """One of the rows of an array, by the places of the result.
 
         The last axis is cut where it is long and the rows are few; any other never is.
@@ -160,12 +160,12 @@ class Reducing(Storing):
         few = f"{counted(along.kept)} < {HOST_FEW_ROWS}"
         return ReducedRow(along.reduced, place_of, "row_of_rows", few)
 
-    def _elements_of(self, along: Along, places: Sequence[str]) -> PlaceOf:
+    def _elements_of(self, along: AlongAxes, places: Sequence[str]) -> PlaceOf:
         """The elements of a row, by the places of the result."""
         return lambda inside: self.element(along.operand, along.places(places, inside))
 
     def _each_row(
-        self, along: Along, dtype: DType, joined: Callable[[ReducedRow], Number]
+        self, along: AlongAxes, dtype: DType, joined: Callable[[ReducedRow], Number]
     ) -> Number | Strided:
         """What each row gives: a number of a single one, else an array in memory."""
 
@@ -179,7 +179,7 @@ class Reducing(Storing):
         self.text.add(f"LOOP_TICK({counted(along.operand.sizes)});")
         return found
 
-    def _by_columns(self, node: Node, along: Along) -> Strided:
+    def _by_columns(self, node: Node, along: AlongAxes) -> Strided:
         """A reduction along others than the last axis: neighbours along that one at once."""
         operand, result, count = along.operand, node.result.dtype, counted(along.reduced)
         made = self.view_in(self.room(), result, along.sizes)

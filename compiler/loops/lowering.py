@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType, MappingProxyType, ModuleType
@@ -13,16 +12,11 @@ import numpy as np
 
 from opweave.compiler.captures.kinds import is_made_anew
 from opweave.compiler.captures.source import NoLoopError, stored_in
-from opweave.compiler.kernels.render import rendered
 from opweave.compiler.lines.again import AgainError
 from opweave.compiler.lines.applied import dense_strides
 from opweave.compiler.lines.eithers import group_of
 from opweave.compiler.lines.left import (
     Result,
-    place_of_steps,
-    places_of,
-    places_of_items,
-    places_of_kept,
 )
 from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.lines.values import (
@@ -32,9 +26,7 @@ from opweave.compiler.lines.values import (
     Number,
     Strided,
 )
-from opweave.compiler.loops.entering import Entering
 from opweave.compiler.loops.given import (
-    FUNCTION,
     OWN,
     LoopCall,
     LoweredLoop,
@@ -45,9 +37,10 @@ from opweave.compiler.loops.given import (
 )
 from opweave.compiler.loops.methods import NO_OBJECTS, Objects
 from opweave.compiler.loops.numbered import NUMBERS
+from opweave.compiler.loops.rendering import Rendering
 
 
-class Lowering(Entering):
+class Lowering(Rendering):
     """Lowers one loop."""
 
     def __init__(
@@ -106,7 +99,7 @@ class Lowering(Entering):
         results = self._results([name for name in wanted if name in self.changed])
         linked = self.linked(node, {result.name for result in results}, self.writes)
         return LoweredLoop(
-            self._rendered(node, results),
+            self.rendered(node, results),
             tuple(self.parameters),
             tuple(results),
             self.asked.all,
@@ -132,54 +125,6 @@ class Lowering(Entering):
             for name, whole in alike.items():
                 self.one_base[whole.base], self.turns[name] = one, tuple(alike)
                 self.env[name] = self.view_of(name, replace(whole, base=one, where=None))
-
-    def _rendered(self, node: ast.For | ast.While, results: Sequence[Result]) -> str:
-        appended, kept = self.lists.appended.values(), self.kept.values()
-        items = tuple(self.item_lists.all.values())
-        lists = places_of(results, appended)
-        return rendered(
-            "host/loop.cu.j2",
-            name=FUNCTION,
-            has_products=any("LoopMatrix" in line for line in self.text.lines),
-            about=[f"the loop at line {node.lineno}: one core runs its rounds"],
-            functions=list(self.functions),
-            parameters=[(p.c_type, p.c_name) for p in self.parameters],
-            variables=self._variables(results),
-            guards=self._guards(),
-            lines=self.text.lines,
-            results=[word for result in results for word in result.words],
-            lists=[(a.c_type, a.c_name, at, [s.text for s in a.sizes]) for a, at in lists],
-            kept=[(k.c_name, at) for k, at in places_of_kept(results, appended, kept)],
-            items=[
-                (x.c_name, x.words, at, x.given)
-                for x, at in places_of_items(results, appended, kept, items)
-            ],
-            steps=place_of_steps(results, appended, kept, items),
-        )
-
-    def _variables(self, results: Sequence[Result]) -> list[tuple[str, str]]:
-        """Types and names of those that are used: others were of lines that were taken back."""
-        words = {word for result in results for word in result.words}
-        used = set(re.findall(r"\w+", "\n".join([*self.text.lines, *words])))
-        return [(t, name) for name, t in self.text.declared.items() if name in used]
-
-    def _guards(self) -> list[str]:
-        """What must not hold of a call, or else C leaves it at once."""
-        found = list(self.served.guards)
-        found += [f"!{p.c_name}" for p in self.parameters if p.part == "library"]
-        written = [b for b in self.names if self.one_base.get(b, b) in self.writes]
-        for base in written:
-            if not self.call.values[self.names[base]].flags.writeable:
-                raise NoLoopError(f"{self.names[base]}, which is read-only")
-        pairs = {tuple(sorted((a, b))) for a in written for b in self.names if a != b}
-        return found + [f"loop_overlap({', '.join(map(self._span, p))})" for p in sorted(pairs)]
-
-    def _span(self, base: str) -> str:
-        """C text of the memory of an array."""
-        array = self.first[self.names[base]]
-        assert isinstance(array, Strided)
-        sizes, strides = ", ".join(s.text for s in array.sizes), ", ".join(array.strides)
-        return f"loop_span({base}, {{{sizes}}}, {{{strides}}})"
 
     def _results(self, names: Sequence[str]) -> list[Result]:
         found = []

@@ -118,7 +118,8 @@ class NumberNames(Expressions):
         if what == "real":
             whole = self.variable(f"{name} is whole", what, "bool")
             texts[whole] = whole_of(number)
-        self.text.add(", ".join(f"{v} = {t}" for v, t in texts.items()) + ";")
+        for each, text in texts.items():
+            self.text.add(f"{each} = {text};")
         size = Size.of(variable) if what == "whole" else None
         found = Number(dtype, variable, size, maybe=maybe, whole=whole)
         self.said[variable] = found

@@ -10,7 +10,8 @@ enum LoopEnd {
     LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_NOT_SERVED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
     LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY, LOOP_MASK, LOOP_TUPLE, LOOP_NAN,
     LOOP_COMPLEX, LOOP_RESHAPE, LOOP_SPLIT, LOOP_SINGULAR, LOOP_NOT_DEFINITE, LOOP_NOT_SQUARE,
-    LOOP_NEGATIVE, LOOP_LIST, LOOP_NO_ITEM, LOOP_UNBOUND, LOOP_COMPLEX_POWER, LOOP_MATH
+    LOOP_NEGATIVE, LOOP_LIST, LOOP_NO_ITEM, LOOP_UNBOUND, LOOP_COMPLEX_POWER, LOOP_MATH,
+    LOOP_PAUSED = -1
 };
 #define LOOP_FAULT(kind, line, a, b, c) \
     do { made[0] = line; made[1] = (int64)(a); made[2] = (int64)(b); made[3] = (int64)(c); return kind; } while (0)
@@ -21,6 +22,9 @@ struct LoopWatch {
     void* how;
     int64 left;
     int64 looks;
+    int64 threads;  // that may share rounds: `share` returns whether no signal has stopped them
+    bool (*share)(void* how, void (*rounds)(void* of, int64 first, int64 last, LoopWatch*), void* of, int64 count, int64 some);
+    long long (*now)();
 };
 #define LOOP_LOOK_EVERY (1 << 22)
 #define LOOP_TICK(steps) \
@@ -224,6 +228,8 @@ OW_INLINE LoopSpan loop_span(const T* first, const int64 (&sizes)[RANK], const i
     return {(const char*)low, (const char*)high};
 }
 OW_INLINE bool loop_overlap(LoopSpan a, LoopSpan b) { return a.low < b.high && b.low < a.high; }
+
+#include "loop_share.cuh"
 
 // -1, 0 or 1 where an integer is less than a double, the same or more: no bit of it is lost.
 OW_INLINE double order_of(int64 x, double y) {

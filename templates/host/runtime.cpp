@@ -479,30 +479,67 @@ extern "C" long long ow_plan(const CallPlan* plan, uint64* words, long long time
     return t;
 }
 
-// ---- whole loops of Python, on the caller's thread ---------------------------------------------------
+// ---- whole loops of Python, on the caller's thread and, where rounds allow it, on others ----------------
 
 struct LoopWatch {  // of loops.cuh
     bool (*raised)(void*);
     void* how;
     long long left;
     long long looks;
+    long long threads;
+    bool (*share)(void*, void (*)(void*, long long, long long, LoopWatch*), void*, long long, long long);
+    long long (*now)();
 };
 
 namespace {
 
 struct Looks {
     long long next;
-    void* python;
+    void** python;
 };
 
-bool raised_in_loop(void* looks) { return raised_meanwhile(&((Looks*)looks)->next, &((Looks*)looks)->python); }
+bool raised_in_loop(void* looks) { return raised_meanwhile(&((Looks*)looks)->next, ((Looks*)looks)->python); }
+
+struct SharedRounds {
+    void (*run)(void*, long long, long long, LoopWatch*);
+    void* of;
+    void** python;
+    int raised;
+};
+struct SharedLooks {
+    SharedRounds* rounds;
+    Looks own;  // which only the thread has that started the loop, if any has
+};
+
+bool raised_in_rounds(void* how) {
+    SharedLooks* const looks = (SharedLooks*)how;
+    if (__atomic_load_n(&looks->rounds->raised, __ATOMIC_RELAXED)) return true;
+    if (!raised_in_loop(&looks->own)) return false;
+    __atomic_store_n(&looks->rounds->raised, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+void some_rounds(const char* of, const Triple*, long long first, long long last) {
+    SharedRounds* const rounds = (SharedRounds*)of;
+    SharedLooks looks = {rounds, {now() + LOOK_EVERY, rounds->python}};
+    LoopWatch watch = {raised_in_rounds, &looks, 0, 0, 1, 0, now};
+    rounds->run(rounds->of, first, last, &watch);
+}
+
+// Rounds of a loop, on all threads; false if a signal's handler has raised something.
+bool share_rounds(void* how, void (*run)(void*, long long, long long, LoopWatch*), void* of, long long count, long long some) {
+    SharedRounds rounds = {run, of, ((Looks*)how)->python, 0};
+    const Run all = {some_rounds, some, 0, {1, 1, 1}, 0, {}};
+    return run_shared(&all, (const char*)&rounds, count, rounds.python) && !rounds.raised;
+}
 
 }  // namespace
 
 extern "C" int ow_loop(int (*loop)(const long long*, long long*, LoopWatch), const long long* given, long long* made) {
-    Looks looks = {now() + LOOK_EVERY, let_go()};
-    const int end = loop(given, made, {raised_in_loop, &looks, 0, 0});
-    take_back(looks.python);
+    void* python = let_go();
+    Looks looks = {now() + LOOK_EVERY, &python};
+    const int end = loop(given, made, {raised_in_loop, &looks, 0, 0, most_threads, share_rounds, now});
+    take_back(python);
     return end;
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.arithmetic import as_computed
 from opweave.compiler.lines.numbers import literal
-from opweave.compiler.lines.reducing import Along, counted
+from opweave.compiler.lines.reducing import AlongAxes, counted
 from opweave.compiler.lines.values import (
     LONGEST,
     Elements,
@@ -28,7 +28,7 @@ from opweave.opcodes import dtypes
 NONE = Unchanging(None)
 
 
-def _along(what: str, array: Held, axis: Held, keepdims: Held) -> Along:
+def _along(what: str, array: Held, axis: Held, keepdims: Held) -> AlongAxes:
     """The array of a reduction, the axes that are asked for, and whether they stay."""
     found = as_computed(array)
     if isinstance(found, Number) or not found.rank:
@@ -43,7 +43,7 @@ def _along(what: str, array: Held, axis: Held, keepdims: Held) -> Along:
         places = sorted(axis_of(each, found.rank) for each in asked)
     if not places or len(set(places)) < len(places):
         raise NoLoopError(f"{what} along no axis, or one twice")
-    return Along(found, tuple(places), keeps)
+    return AlongAxes(found, tuple(places), keeps)
 
 
 def _reduction(name: str) -> Callable[..., Held]:
@@ -117,7 +117,7 @@ def _count_nonzero(self: Statements, a: Held) -> Held:
         raise NoLoopError("count_nonzero of other than real arrays")
     chosen = _as_elements(self.apply("cast", array, dtype="bool"))
     ones = _as_elements(self.apply("cast", chosen, dtype="int64"))
-    found = self.reduced("sum", Along.whole(ones))
+    found = self.reduced("sum", AlongAxes.whole(ones))
     assert isinstance(found, Number)
     counted: Any = np.count_nonzero(np.ones(1))
     if type(counted) is not int:
