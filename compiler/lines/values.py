@@ -211,8 +211,7 @@ class Items:
 class ItemRow:
     """A list in such a list: C texts of its first item, and of how many it has.
 
-    Attributes:
-        is_part: it is a slice, which is a list of its own.
+    ``is_part``: it is a slice, which is a list of its own.
     """
 
     owner: str
@@ -249,13 +248,15 @@ class Counted:
     """A range: what a loop counts through.
 
     Attributes:
-        by: C text of a step that the call gives, which is positive; ``step`` is 1 then.
+        by: text of a step that the call gives (``step`` is 1 then), or C has computed (0).
+        is_rising: whether it is known to be positive.
     """
 
     start: Number
     stop: Number
     step: int
     by: str = ""
+    is_rising: bool = False
 
 
 @dataclass(frozen=True)
@@ -269,8 +270,7 @@ class Zipped:
 class Mixed:
     """A number of one of several types, where nothing says which.
 
-    Attributes:
-        what: the group of these types, see eithers.py.
+    ``what`` is the group of these types, see eithers.py.
     """
 
     what: str

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from opweave.compiler.lines.text import INDENT
 
+TICK = "LOOP_TICK(1);"
+HEAD = re.compile(r"for \(int64 (\w+) = ([^;]+); \1 < ([^;<>&|]+); (?:\1 \+= 1|\+\+\1)\) \{")
 # How a line declares a name, as a variable or a parameter, and how it changes one.
 DECLARED = re.compile(
     r"(?:^|\(|, )(?!return )(?:const )?[\w:<>]+[*&]? (?:const )?(\w+)(?:\[\w*\])*(?= ?[=;,)])"
@@ -23,6 +25,10 @@ class CodeLine(NamedTuple):
     depth: int
     text: str
     words: frozenset[str]
+
+
+def indented(*texts: str, by: int = 1) -> list[str]:
+    return [INDENT * by + text for text in texts]
 
 
 def line_of(text: str) -> CodeLine:

@@ -18,6 +18,7 @@ from opweave.compiler.lines.left import (
 from opweave.compiler.lines.values import Held, Strided
 from opweave.compiler.loops.entering import Entering
 from opweave.compiler.loops.given import FUNCTION, LoopCall, Parameter
+from opweave.compiler.loops.hoisting import hoisted
 from opweave.compiler.loops.sharing import ArrayUses, Sharing
 
 
@@ -107,4 +108,4 @@ class Rendering(Entering):
             self.facts.is_below,
         )
         behind = " ".join(word for result in results for word in result.words)
-        return Sharing(variables, alone, memory, behind).shared(self.text.lines)
+        return hoisted(Sharing(variables, alone, memory, behind).shared(self.text.lines))

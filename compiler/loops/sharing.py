@@ -25,10 +25,13 @@ from opweave.compiler.lines.text import INDENT
 from opweave.compiler.lines.values import Size
 from opweave.compiler.loops.blocks import (
     DECLARED,
+    HEAD,
+    TICK,
     CodeLine,
     assigned_in,
     begins_with,
     end_of,
+    indented,
     is_left,
     is_live,
     is_long,
@@ -38,8 +41,6 @@ from opweave.compiler.loops.blocks import (
     words_of,
 )
 
-TICK = "LOOP_TICK(1);"
-HEAD = re.compile(r"for \(int64 (\w+) = ([^;]+); \1 < ([^;<>&|]+); (?:\1 \+= 1|\+\+\1)\) \{")
 # How variables begin, by their types, but for zeros.
 START = {"LoopRoom": ""}
 # What has a state of its own, or threads of its own.
@@ -72,7 +73,7 @@ class Shared:
     Attributes:
         counter, begin, end: of its head.
         own: variables of a round; those of ``left`` are read behind the loop.
-        arrays: of the call, that it reads or writes.
+        arrays: of the call, that it looks at; and those that it writes to.
     """
 
     counter: str
@@ -81,6 +82,7 @@ class Shared:
     own: list[str]
     left: list[str]
     arrays: list[str]
+    written: list[str]
 
 
 class Sharing:
@@ -132,10 +134,11 @@ class Sharing:
             return None
         own = self._own(lines, at, end)
         counter, begin, last = head.groups()
-        if own is None or not self._is_apart(body, used, local, counter):
+        if own is None or not (written := self._into(body, used, local, counter)):
             return None
         arrays = [name for name in self.arrays.given if name in used]
-        return Shared(counter, begin, last, [*own], [n for n in own if own[n]], arrays)
+        left = [name for name in own if own[name]]
+        return Shared(counter, begin, last, [*own], left, arrays, written)
 
     def _own(self, lines: Sequence[CodeLine], at: int, end: int) -> dict[str, bool] | None:
         """Variables that every round has anew, and whether they are read behind the loop; None if
@@ -158,25 +161,23 @@ class Sharing:
                     return None
         return own
 
-    def _is_apart(
+    def _into(
         self, body: Sequence[CodeLine], used: Collection[str], local: Collection[str], counter: str
-    ) -> bool:
-        """Whether no round looks at what another one writes."""
-        known = self.arrays
-        written = {*known.written}.intersection(used)
-        for name in written:
+    ) -> list[str]:
+        """The arrays that rounds write to; none if one round looks at what another one writes."""
+        known, written = self.arrays, list[str]()
+        for name in {*known.written}.intersection(used):
+            pointers = [each for line in body for each in mentions(line, name)]
+            if all(is_read for is_read, _ in pointers):
+                continue
             if name not in known.given:  # an array that the function makes
-                return False
-            regions: list[tuple[bool, Region]] = []
-            for line in body:
-                for is_read, text in mentions(line, name):
-                    found = self._regions(text)
-                    regions += [(is_read, region) for region in found]
-            changing = {*local, *self.variables}
-            if not is_by_rounds(regions, counter, changing, known.are_below):
-                return False
+                return []
+            regions = [(is_read, r) for is_read, text in pointers for r in self._regions(text)]
+            if not is_by_rounds(regions, counter, {*local, *self.variables}, known.are_below):
+                return []
+            written.append(name)
         targets = {name for line in body for name in re.findall(r"\bstore\((\w+)", line.text)}
-        return bool(written) and targets <= {*local, *known.given, *self.variables}
+        return sorted(written) if targets <= {*local, *known.given, *self.variables} else []
 
     def _regions(self, text: str) -> set[Region]:
         """What may be looked at from the pointer with which a text begins."""
@@ -192,7 +193,6 @@ class Sharing:
         behind = [f"if (last == {found.end}) *{left}_{v} = {v};" for v in found.left]
         depth = line_of(texts[0]).depth
         rounds = [text[depth * len(INDENT) :] for text in texts[1:]]
-        written = filter(self.arrays.written.__contains__, found.arrays)
         can_fail = any("LOOP_FAULT" in t and "LOOP_NO_MEMORY" not in t for t in texts)
         bounds = f"{found.begin}, {found.end}, {str(can_fail).lower()}"
         lines = [
@@ -201,7 +201,7 @@ class Sharing:
             *self._head(found, name, left),
             *indented(*rounds, *behind, "return LOOP_DONE;"),
             "};",
-            f"LOOP_SHARE({name}, {bounds}, {', '.join(map(self.arrays.spans, written))});",
+            f"LOOP_SHARE({name}, {bounds}, {', '.join(map(self.arrays.spans, found.written))});",
             *(f"{v} = {left}{v};" for v in found.left),
         ]
         return indented(*lines, by=depth)
@@ -226,11 +226,8 @@ class Sharing:
         """A name with which none begins."""
         while any(name.startswith(begin) for name in self.used):
             begin += "_"
+        self.used |= {begin}
         return begin
-
-
-def indented(*texts: str, by: int = 1) -> list[str]:
-    return [INDENT * by + text for text in texts]
 
 
 def is_by_rounds(

@@ -25,8 +25,9 @@ from opweave.compiler.lines.values import (
     Strided,
     Zipped,
 )
+from opweave.compiler.loops.counting import for_range
 from opweave.compiler.loops.listing import check_sources, taken_at_once
-from opweave.compiler.loops.nodes import EXPRESSIONS, tabled
+from opweave.compiler.loops.nodes import EXPRESSIONS
 from opweave.compiler.loops.rounds import InnerLoop, Rounds
 
 # Calls of the user's functions within each other.
@@ -125,44 +126,13 @@ def _for(self: Statements, node: ast.For) -> None:
     over = self.value(node.iter)
     self.is_entered = is_outermost
     if isinstance(over, Counted):
-        _for_range(self, node, over)
+        for_range(self, node, over)
     elif isinstance(over, Strided | Items | ItemRow | Zipped):
         _for_rows(self, node, over)
     elif isinstance(over, Several) and over.items:
-        _for_range(self, node, Counted(literal(0), literal(len(over.items)), 1), over.items)
+        for_range(self, node, Counted(literal(0), literal(len(over.items)), 1), over.items)
     else:
         raise NoLoopError("a loop over what is neither a range nor an array")
-
-
-def _for_range(self: Statements, node: ast.For, over: Counted, items: Sequence[Held] = ()) -> None:
-    """A loop over a range, or over the items of a tuple by their places."""
-    step = over.step
-    start, stop = self.indexing.size_of(over.start), self.indexing.size_of(over.stop)
-    ends = [self.pinned_size(size) for size in (start, stop)]
-    counter = self.text.fresh(_counter(node))
-    if step > 0:
-        self.facts.learn(counter, ends[0], ends[1].plus(-1))
-    else:
-        self.facts.learn(counter, ends[1].plus(1), ends[0])
-    bounds = (
-        (over.start.low, over.stop.high - 1) if step > 0 else (over.stop.low + 1, over.start.high)
-    )
-
-    def begin() -> None:
-        self.text.add("LOOP_TICK(1);")
-        number = Number(int, counter, Size.of(counter), *bounds)
-        self.assign(node.target, tabled(self, items, number) if items else number)
-
-    sign = "<" if step > 0 else ">"
-    if self.is_entered:
-        self.text.add(f"if (!({ends[0].text} {sign} {ends[1].text})) return LOOP_NO_ROUND;")
-    move = f"{counter} += {over.by or step}" if step > 0 else f"{counter} -= {-step}"
-    head = f"for (int64 {counter} = {ends[0].text}; {counter} {sign} {ends[1].text}; {move})"
-    self.loop(InnerLoop(node, head, begin))
-
-
-def _counter(node: ast.For) -> str:
-    return f"{node.target.id.split()[-1]}_" if isinstance(node.target, ast.Name) else "it_"
 
 
 def _for_rows(self: Statements, node: ast.For, over: Strided | Items | ItemRow | Zipped) -> None:

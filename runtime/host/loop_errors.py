@@ -54,6 +54,7 @@ FAULTS: tuple[tuple[type[Exception], str], ...] = (
         "cannot access local variable '{0}' where it is not associated with a value",
     ),
     (OverflowError, "complex exponentiation"),
+    (ValueError, "range() arg 3 must not be zero"),
 )
 
 

@@ -10,7 +10,7 @@ enum LoopEnd {
     LOOP_DONE, LOOP_NO_ROUND, LOOP_RAISED, LOOP_NOT_SERVED, LOOP_INDEX, LOOP_SHAPES, LOOP_ASSIGNED, LOOP_PRODUCT,
     LOOP_ZERO_DIVISION, LOOP_OVERFLOW, LOOP_OUT_OF_RANGE, LOOP_EMPTY, LOOP_NO_MEMORY, LOOP_MASK, LOOP_TUPLE, LOOP_NAN,
     LOOP_COMPLEX, LOOP_RESHAPE, LOOP_SPLIT, LOOP_SINGULAR, LOOP_NOT_DEFINITE, LOOP_NOT_SQUARE,
-    LOOP_NEGATIVE, LOOP_LIST, LOOP_NO_ITEM, LOOP_UNBOUND, LOOP_COMPLEX_POWER, LOOP_MATH,
+    LOOP_NEGATIVE, LOOP_LIST, LOOP_NO_ITEM, LOOP_UNBOUND, LOOP_COMPLEX_POWER, LOOP_STEP, LOOP_MATH,
     LOOP_PAUSED = -1
 };
 #define LOOP_FAULT(kind, line, a, b, c) \
@@ -31,10 +31,17 @@ struct LoopWatch {
     do { \
         watch.left -= (steps); \
         if (__builtin_expect(watch.left < 0, 0)) { \
-            watch.left = LOOP_LOOK_EVERY, ++watch.looks; \
+            watch.left += LOOP_LOOK_EVERY, ++watch.looks; \
             if (watch.raised(watch.how)) return LOOP_RAISED; \
         } \
     } while (0)
+
+// Rounds of an innermost loop before signals are looked at again, and what is asked of all of them at once.
+#ifndef LOOP_BLOCK
+#define LOOP_BLOCK 1024
+#endif
+OW_INLINE int64 loop_block(int64 first, int64 last) { return last - first < LOOP_BLOCK ? last : first + LOOP_BLOCK; }
+OW_INLINE bool loop_is_far(int64 x) { return x > -(1ll << 62) && x < 1ll << 62; }  // from 64 bits
 
 // Memory that a call of the loop has left, for the next one: a fresh page costs a fault, and is filled
 // with zeros.  Where another thread looks at it, memory is the system's.

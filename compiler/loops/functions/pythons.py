@@ -58,8 +58,13 @@ def _range(self: Statements, *args: Held) -> Held:
     step = numbers[2].known if len(numbers) == 3 else 1
     if step is None and self.served.is_positive(numbers[2]):
         return Counted(start, stop, 1, numbers[2].text)
+    if step is None:
+        by = self.text.named("int64", numbers[2].text, "step")
+        if not numbers[2].low > 0:
+            self.numbers.fault(f"{by} == 0", "LOOP_STEP")
+        return Counted(start, stop, 0, by, numbers[2].low > 0)
     if type(step) is not int or not 0 < abs(step) < 1 << 31:
-        raise NoLoopError("a range whose step changes")
+        raise NoLoopError("a range whose step is none")
     return Counted(start, stop, step)
 
 
