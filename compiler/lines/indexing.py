@@ -75,10 +75,10 @@ class Indexing:
         made = replace(
             view, pointer=" + ".join(pointer), sizes=tuple(sizes), strides=tuple(strides)
         )
-        return self._noted(made, tuple(where) if view.is_whole else view.where)
+        return self.noted(made, tuple(where) if view.is_whole else view.where)
 
-    def _noted(self, part: Strided, looked: Region) -> Strided:
-        """A part of an array, of which is known what is looked at."""
+    def noted(self, part: Strided, looked: Region) -> Strided:
+        """A part of an array with a pointer of its own: what is looked at from there."""
         self.views.setdefault(part.pointer, set()).add(looked)
         return replace(part, where=looked, is_whole=False)
 

@@ -197,7 +197,8 @@ class Reducing(Storing):
             )
             with self.text.block(
                 f"{head}{taking} LOOP_INLINE",
-                f"{end}, []({acc} x, {acc} y) LOOP_INLINE {{ return {found.joined('x', 'y')}; }},",
+                f"{end}, []({acc} one, {acc} other) LOOP_INLINE "
+                f"{{ return {found.joined('one', 'other')}; }},",
             ):
                 self._taken(node, operand.dtype, found, x, row.place_of(inside))
             with self.text.block(f"[&](int64 {column}, {acc} {value}) LOOP_INLINE", "});"):
@@ -226,9 +227,9 @@ class Reducing(Storing):
         begin = "0, " if row.run == "run_of" else f"{row.few}, " if row.few else ""
         head = f"const {acc} {name} = {row.run}<{acc}>({begin}{row.length}, {found.identity}, "
         taking, end, inside = row.taking((f"{acc}& row_acc",), k)
-        with self.text.block(f"{head}{taking}", f"{end}, []({acc} x, {acc} y) "):
+        with self.text.block(f"{head}{taking}", f"{end}, []({acc} one, {acc} other) "):
             self._taken(node, dtype, found, x, row.place_of(inside))
-        self.text.lines[-1] += f"{{ return {found.joined('x', 'y')}; }});"
+        self.text.lines[-1] += f"{{ return {found.joined('one', 'other')}; }});"
         if (text := found.result(name)) != name:
             name = self.text.named(result.register, text)
         return Number(result, name, *bounds_of(result))
@@ -239,9 +240,9 @@ class Reducing(Storing):
             raise NoLoopError("the place of an extreme of complex numbers")
         k, name, register = self.text.fresh("k"), self.text.fresh("v"), dtype.register
         head = f"const int64 {name} = first_of<{register}>({row.length}, [&](int64 {k})"
-        with self.text.block(head, f"}}, []({register} x, {register} y) "):
+        with self.text.block(head, f"}}, []({register} one, {register} other) "):
             self.text.add(f"return {row.place_of(self._places(row.sizes, k))};")
-        self.text.lines[-1] += f"{{ return x {sign} y; }});"
+        self.text.lines[-1] += f"{{ return one {sign} other; }});"
         return Number(I64, name, *bounds_of(I64))
 
     def _places(self, sizes: Sequence[Size], k: str) -> list[str]:

@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from opweave.compiler.ir.names import c_name
 
 INDENT = "    "
-# What the function of C has for itself.
-TAKEN = ("loop", "given", "made", "watch")
+# What the function of C has for itself, and functions and macros in it.
+TAKEN = (
+    "loop", "given", "made", "watch", "first", "last", "pause", "of", "how_shared", "one", "other",
+    "row_acc",
+)  # fmt: skip
 
 
 class Text:

@@ -194,6 +194,7 @@ class Sharing:
         depth = line_of(texts[0]).depth
         rounds = [text[depth * len(INDENT) :] for text in texts[1:]]
         can_fail = any("LOOP_FAULT" in t and "LOOP_NO_MEMORY" not in t for t in texts)
+        spans = ", ".join(map(self.arrays.spans, found.written))
         bounds = f"{found.begin}, {found.end}, {str(can_fail).lower()}"
         lines = [
             "// its rounds touch nothing of each other's: all cores share them",
@@ -201,7 +202,7 @@ class Sharing:
             *self._head(found, name, left),
             *indented(*rounds, *behind, "return LOOP_DONE;"),
             "};",
-            f"LOOP_SHARE({name}, {bounds}, {', '.join(map(self.arrays.spans, found.written))});",
+            f"LOOP_SHARE({name}, {bounds}, {{{spans}}});",
             *(f"{v} = {left}{v};" for v in found.left),
         ]
         return indented(*lines, by=depth)

@@ -9,7 +9,7 @@
 #define LOOP_WORTH_KEEPING 0.5
 #endif
 #define LOOP_FASTEST 16
-#define LOOP_NEVER (-(1ll << 62))
+#define LOOP_NEVER (1ll << 62)
 
 // What a function of rounds counts by, next to its loop; the caller's has it when the function ends.
 struct LoopOwnWatch : LoopWatch {
@@ -17,15 +17,10 @@ struct LoopOwnWatch : LoopWatch {
     explicit LoopOwnWatch(LoopWatch& of) : LoopWatch(of), of(of) {}
     ~LoopOwnWatch() { of = *this; }
 };
+OW_INLINE int64 loop_steps(const LoopWatch& watch) { return watch.looks * LOOP_LOOK_EVERY - watch.left; }
 // A round that begins behind so many steps is left for later.
 #define LOOP_PAUSE(round) \
-    do { if (__builtin_expect(watch.left < pause, 0)) { first = round; return LOOP_PAUSED; } } while (0)
-OW_INLINE int64 loop_steps(const LoopWatch& watch) { return watch.looks * LOOP_LOOK_EVERY - watch.left; }
-// Steps before which nobody looks at signals; where so many have been.
-OW_INLINE int64 loop_pause(LoopWatch& watch, int64 steps) {
-    if (watch.left < steps) watch.left += LOOP_LOOK_EVERY, ++watch.looks;
-    return watch.left - steps;
-}
+    do { if (__builtin_expect(loop_steps(watch) >= pause, 0)) { first = round; return LOOP_PAUSED; } } while (0)
 
 // What a loop has written to, as it was.
 template <int ARRAYS> struct LoopBefore {
@@ -72,21 +67,22 @@ int loop_share(const Rounds& rounds, int64 first, int64 last, bool can_fail, con
                int64* made, LoopWatch& watch) {
     if (watch.threads < 2) return rounds(first, last, LOOP_NEVER, made, watch);
     const int64 all = last - first, steps = loop_steps(watch);
-    int how = rounds(first, last, loop_pause(watch, LOOP_SHORT), made, watch);
+    int how = rounds(first, last, loop_steps(watch) + LOOP_SHORT, made, watch);
     if (how != LOOP_PAUSED) return how;
     const int64 second = first, start = watch.now();
     double time = (double)(loop_steps(watch) - steps) / LOOP_FASTEST;  // nanoseconds of the rounds so far
     if (time < LOOP_WORTH_SHARING) {
-        how = rounds(first, last, loop_pause(watch, LOOP_SHORT), made, watch);
+        how = rounds(first, last, loop_steps(watch) + LOOP_SHORT, made, watch);
         if (how != LOOP_PAUSED) return how;
         time = watch.now() - start;
     }
     const int64 left = last - first;
     time *= (double)left / (second == first ? all - left : first - second);
     int64 bytes = 0;
-    for (LoopSpan span : written) bytes += can_fail ? span.high - span.low : 0;
+    bool dense = true;  // what lies between an array's elements is not ours to keep and put back
+    for (LoopSpan span : written) bytes += can_fail ? span.high - span.low : 0, dense = dense && span.dense;
     LoopBefore<ARRAYS> before;
-    if (left < 2 || time < LOOP_WORTH_SHARING + LOOP_WORTH_KEEPING * bytes || (can_fail && !before.keep(written)))
+    if (left < 2 || (can_fail && !dense) || time < LOOP_WORTH_SHARING + LOOP_WORTH_KEEPING * bytes || (can_fail && !before.keep(written)))
         return rounds(first, last, LOOP_NEVER, made, watch);
     LoopParts<Rounds> parts = {rounds, first, 0, {}, LOOP_DONE};
 #ifdef LOOP_BACKWARDS  // in the worst order, for tests
@@ -106,10 +102,5 @@ int loop_share(const Rounds& rounds, int64 first, int64 last, bool can_fail, con
     if (parts.end) OW_COPY(made, parts.made, sizeof parts.made);
     return parts.end;
 }
-#define LOOP_SHARE(rounds, first, last, can_fail, ...) \
-    do { \
-        int64 from = first; \
-        const LoopSpan written[] = {__VA_ARGS__}; \
-        const int end = loop_share(rounds, from, last, can_fail, written, made, watch); \
-        if (end != LOOP_DONE) return end; \
-    } while (0)
+#define LOOP_SHARE(...) \
+    do { if (const int how_shared = loop_share(__VA_ARGS__, made, watch)) return how_shared; } while (0)

@@ -224,15 +224,18 @@ OW_INLINE void loop_note(const bool* chosen, int64 first, int64 end, int64* to, 
 // The bytes that an array has, from the first to the one behind the last; none where it is empty.
 struct LoopSpan {
     const char *low, *high;
+    bool dense;  // nothing else lies between its elements
 };
 template <class T, int RANK>
 OW_INLINE LoopSpan loop_span(const T* first, const int64 (&sizes)[RANK], const int64 (&strides)[RANK]) {
     const T *low = first, *high = first + 1;
+    int64 count = 1;
     for (int axis = 0; axis < RANK; ++axis) {
-        if (sizes[axis] == 0) return {0, 0};
+        if (sizes[axis] == 0) return {0, 0, true};
+        count *= sizes[axis];
         (strides[axis] < 0 ? low : high) += (sizes[axis] - 1) * strides[axis];
     }
-    return {(const char*)low, (const char*)high};
+    return {(const char*)low, (const char*)high, high - low == count};
 }
 OW_INLINE bool loop_overlap(LoopSpan a, LoopSpan b) { return a.low < b.high && b.low < a.high; }
 

@@ -7,13 +7,14 @@ import pytest
 
 import opweave as ow
 from opweave._loops.rolled import Rolled
+from opweave.compiler.loops import sharing
 from opweave.runtime.host import loops
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
 
 pytestmark = pytest.mark.host
 
 # Shared as soon as a loop has two rounds; each round alone, the last one first.
-AT_ONCE = "#define LOOP_SHORT 0\n#define LOOP_WORTH_SHARING 0\n#define LOOP_WORTH_KEEPING 0\n"
+AT_ONCE = "#define LOOP_BLOCK 1\n#define LOOP_SHORT 1\n#define LOOP_WORTH_SHARING 0\n#define LOOP_WORTH_KEEPING 0\n"
 BACKWARDS = f"#define LOOP_BACKWARDS\n{AT_ONCE}"
 
 
@@ -131,6 +132,30 @@ def read_behind(x, out):
     return last
 
 
+def own_rows(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i].max()
+        x[i] = x[i] / x[i].sum()
+
+
+def named_as_ours(A, out, pause, written):
+    for i in range(written):
+        first = A[i].sum() + pause
+        last = A[i].max() - first
+        out[i] = first * last
+
+
+def counted_as_ours(A, out):
+    for pause in range(A.shape[0]):
+        of = A[pause]
+        out[pause] = of.sum()
+
+
+def scalars(x, y):
+    for i in range(x.shape[0]):
+        y[i] = np.sqrt(abs(x[i])) * 2.0
+
+
 def drawn(*shape):
     return np.random.default_rng(len(shape)).normal(size=shape)
 
@@ -150,6 +175,10 @@ SHARED = {
     "enumerated": (enumerated, (drawn(6, 7), np.zeros(6))),
     "triangles": (of_triangles, (drawn(6, 7), np.zeros((6, 6)))),
     "behind": (read_behind, (drawn(8, 3), np.zeros(8))),
+    "own rows": (own_rows, (drawn(8, 3), np.zeros(8))),
+    "our names": (named_as_ours, (drawn(8, 3), np.zeros(8), 7, 8)),
+    "our counter": (counted_as_ours, (drawn(8, 3), np.zeros(8))),
+    "scalars": (scalars, (drawn(30), np.zeros(30))),
     "gathered": (
         gathered, (drawn(9, 4), np.arange(40).reshape(8, 5) % 9, np.zeros((8, 4))),
     ),
@@ -247,6 +276,17 @@ def negative(x):
         x[i] = x[-1].sum() + x[i]
 
 
+def flipped(A):
+    for i in range(A.shape[0] - 1):
+        A[i, 0] = A[-1, 0] * 0.5 + np.flip(A[:, 0]).sum()
+
+
+def in_pieces(A):
+    for i in range(A.shape[0] - 2):
+        first, second = np.split(A[:, 0], 2)
+        A[i, 0] = A[-1, 0] + second[0] + first[1]
+
+
 def appended(x, out):
     found = []
     for i in range(x.shape[0]):
@@ -271,6 +311,8 @@ ALONE = {
     "by a number": (by_a_number, (drawn(8, 3), 1)),
     "upside down": (upside_down, (drawn(8, 3),)),
     "negative": (negative, (drawn(8, 3),)),
+    "flipped": (flipped, (drawn(8, 3),)),
+    "pieces": (in_pieces, (drawn(8, 3),)),
     "appended": (appended, (drawn(8, 3), np.zeros(8))),
 }
 
@@ -282,8 +324,8 @@ def shared(request, monkeypatch):
 
     class Builder:
         def build_plain(self, source):
-            sources.append(source)
-            return build().build_plain(request.param + source)
+            sources.append(request.param + source)
+            return build().build_plain(sources[-1])
 
     monkeypatch.setattr(loops, "builder", Builder)
     return sources
@@ -316,6 +358,15 @@ def test_rounds_that_need_others_run_one_after_the_other(name, shared):
     expected, found = called(function, args), run_in_c(function, args)
     assert "LOOP_SHARE(" not in shared[-1]
     assert is_same(expected, found, exactly=False)
+
+
+def test_the_worst_order_shows_a_loop_that_is_shared_in_error(monkeypatch, shared):
+    monkeypatch.setattr(sharing, "is_by_rounds", lambda *_: True)
+    args = (drawn(200, 3),)
+    expected, found = called(of_the_round_before, args), run_in_c(of_the_round_before, args)
+    assert "LOOP_SHARE(" in shared[-1]
+    if "BACKWARDS" in shared[-1]:
+        assert not is_same(expected, found, exactly=False)
 
 
 def beyond(x, places, out):

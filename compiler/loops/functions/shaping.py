@@ -82,7 +82,7 @@ def _split(self: Statements, array: Held, sections: Held, axis: Held = ZERO) -> 
     )
     return Several(
         tuple(
-            replace(whole, pointer=pointer, sizes=sizes, where=None, is_whole=False)
+            self.indexing.noted(replace(whole, pointer=pointer, sizes=sizes), whole.where)
             for pointer in pointers
         )
     )

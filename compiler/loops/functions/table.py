@@ -36,7 +36,7 @@ def _flip(self: Statements, a: Held) -> Held:
     (size,), (stride,) = array.sizes, array.strides
     step = "-1" if stride == "1" else f"-({stride})"
     at = f"{array.pointer} + ({size.plus(-1).text}) * {stride}"
-    return replace(array, pointer=at, strides=(step,), where=None, is_whole=False)
+    return self.indexing.noted(replace(array, pointer=at, strides=(step,)), array.where)
 
 
 def _where(self: Statements, condition: Held, *ways: Held) -> Held:
