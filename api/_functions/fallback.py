@@ -47,10 +47,7 @@ class Fallback(Judging):
         if self._preparing.options.fullgraph:
             return self._prepare_whole(call)
         reasons = self._parts.reasons
-        if self.loops.runs(kinds := self._plain.by_size(call)):
-            raise ByNumPy("", again=True, rolled=kinds)
-        if is_on_gpu(call) and self.device_loops.runs(kinds):
-            raise ByNumPy("", on_gpu=kinds)
+        self._check_rolled(call)
         try:
             if self._plain and (told := self._plain.found(call)) is not None:
                 raise ByNumPy(*told, again=True)
@@ -62,8 +59,20 @@ class Fallback(Judging):
         except ByNumPy:
             raise
         except Exception as error:
+            self._check_rolled(call)  # another thread may have found out meanwhile
             self._left_to_parts(call, error)
             return None
+
+    def _check_rolled(self, call: Call) -> None:
+        """Hold that it is not known who runs the loops of a call.
+
+        Raises:
+            ByNumPy: it is.
+        """
+        if self.loops.runs(kinds := self._plain.by_size(call)):
+            raise ByNumPy("", again=True, rolled=kinds)
+        if is_on_gpu(call) and self.device_loops.runs(kinds):
+            raise ByNumPy("", on_gpu=kinds)
 
     def _left_to_parts(self, call: Call, error: Exception) -> None:
         """Note why a call has to run in parts; raise where it must not.

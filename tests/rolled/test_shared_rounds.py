@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -409,3 +411,34 @@ def test_steps_of_all_threads_are_counted(shared):
     rolled(np.ones((50, 300)), np.zeros(50))
     (found,) = [f for site in rolled.sites for f in site._known.values()]
     assert 50 * 300 <= found.steps < 50 * 700
+
+
+def endless(A, out):
+    for i in range(out.shape[0]):
+        s = 0.0
+        for r in range(A.shape[0]):
+            s += np.exp(A[r]).sum()
+        out[i] = s
+
+
+def test_a_signal_ends_rounds_on_all_threads():
+    def stop(*_):
+        raise TimeoutError
+
+    rolled, A = Rolled(endless), drawn(40, 2000)
+    rolled(A, np.zeros(3))
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(TimeoutError):
+            rolled(A, np.zeros(1_000_000))  # some minutes
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert rolled.ran
+
+
+def test_what_lies_between_elements_is_never_put_back(shared):
+    whole = drawn(8, 4)
+    args = whole[:, :2], np.array([1, 2, 3, 4, 5, 99, 6, 7]), np.zeros((16, 3))[::2, 1]
+    assert is_same(called(beyond, args), run_in_c(beyond, args), exactly=False)
