@@ -65,6 +65,11 @@ class Expr:
                 yield from arg.leaves()
 
 
+def names_in(expr: Expr) -> frozenset[str]:
+    """The arguments and extents of which an expression is made."""
+    return frozenset(leaf.args[0] for leaf in expr.leaves() if leaf.op != "literal")
+
+
 def literal(value: Any) -> Expr:
     """A number as an expression.
 

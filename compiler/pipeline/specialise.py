@@ -15,7 +15,7 @@ from opweave.compiler.codegen.assemble import ShapeClasses
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.expr import Expr, evaluate
+from opweave.compiler.ir.expr import Expr, evaluate, names_in
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.passes.alarms import narrowed, with_alarms
 from opweave.compiler.passes.simplify import simplify
@@ -62,7 +62,7 @@ class Variant:
     @cached_property
     def asks_numbers(self) -> bool:
         """True where the guard depends on the value of a number, not on types and shapes alone."""
-        leaves = {str(leaf.args[0]) for c, _ in self.graph.conditions for leaf in c.leaves()}
+        leaves = {name for c, _ in self.graph.conditions for name in names_in(c)}
         return not (self.static.keys() | leaves).isdisjoint(self.graph.scalars)
 
     @cached_property
@@ -87,9 +87,14 @@ class Variant:
         """True where extents and numbers, by name, are such as the guard asks for."""
         if any(not _same(values[n], v) for n, v in self.static.items()):
             return False
-        return all(values[a] == values[b] for a, b in self.graph.equal) and all(
-            _holds(condition, value, values) for condition, value in self.graph.conditions
-        )
+        are_equal = all(values[a] == values[b] for a, b in self.graph.equal)
+        return are_equal and all(_holds(c, v, values) for c, v in self._open_conditions)
+
+    @cached_property
+    def _open_conditions(self) -> list[tuple[Expr, Any]]:
+        """Those that more than static values decides."""
+        known = self.static.keys()
+        return [(c, value) for c, value in self.graph.conditions if not names_in(c) <= known]
 
 
 @dataclass(frozen=True)
@@ -197,8 +202,7 @@ class Specialisations:
         """What differs from what was traced before."""
         if self.newest is None:
             return "the first call"
-        variants = self.variants.get(key)
-        if not variants:
+        if not (variants := self.variants.get(key)):
             return by_types(self.newest, arguments)
         newest = variants[-1]
         values = self._values(newest.trace, arguments, newest.extents(extents))
