@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -21,6 +22,8 @@ from opweave.runtime.host.lists import NotServedError
 from opweave.runtime.host.loops import UNBOUND, HostLoop
 from opweave.runtime.process import environment
 
+# Forms of one loop, for calls that differ in what is relied on: extents, signs of numbers.
+MOST_FORMS = 4
 # Kinds of calls of which a loop remembers what became of them.
 MOST_KINDS = 64
 # Python runs a loop of fewer steps as fast as C is asked.
@@ -83,7 +86,7 @@ class Site:
             return None
         self.compiled += 1
         try:
-            made = found(values)
+            found, made = self._made(found, values, uses)
         except NotServedError:
             self.compiled -= 1
             self.left = self.left or "arrays that share memory, or of other extents"
@@ -96,6 +99,30 @@ class Site:
             return (self.unbound,) * len(self.results)
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
         return tuple(left.get(name, self.unbound) for name in self.results)
+
+    def _made(
+        self, first: HostLoop, values: dict[str, Any], uses: Uses
+    ) -> tuple[HostLoop, tuple[Any, ...] | None]:
+        """What a loop gives, or another form of it, lowered for what the first does not serve.
+
+        Raises:
+            NotServedError: none serves the call.
+        """
+        with suppress(NotServedError):
+            return first, first(values)
+        for other in (other for other in first.others if other.holds()):
+            with suppress(NotServedError):
+                return other, other(values)
+        made = None if first.is_alone else self._lowered(values, uses)
+        first.is_alone = made is None or len(first.others) + 1 >= MOST_FORMS
+        if made is None:
+            raise NotServedError
+        first.others.append(made)
+        try:
+            return made, made(values)
+        except NotServedError:  # such as arrays that share memory: no form serves them
+            first.is_alone = True
+            raise
 
     def _serving(self, values: Mapping[str, Any], uses: Uses) -> HostLoop | None:
         """The loop for values of these kinds, if there is one."""
@@ -128,6 +155,7 @@ class Site:
         if not has_exact_steps(self.node):
             return False
         known = [found for found in self._known.values() if found is not None]
+        known += [other for found in known for other in found.others]
         steps, items = (sum(getattr(f, of) for f in known) for of in ("steps", "items"))
         if steps < items // ITEMS_A_STEP:  # to make words of its lists takes longer
             return True

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.facts import SizeFacts
 from opweave.compiler.lines.numbers import Numbers
+from opweave.compiler.lines.served import Served
 from opweave.compiler.lines.text import Text
 from opweave.compiler.lines.values import MOST, Number, Size, Strided
 
@@ -33,17 +34,15 @@ Item = Number | Slice | None
 class Indexing:
     """Makes views of views."""
 
-    def __init__(
-        self, text: Text, numbers: Numbers, facts: SizeFacts, require: Callable[[Size, int], bool]
-    ):
-        """``require`` asks that a call has so many elements; False if this one has not.
+    def __init__(self, text: Text, numbers: Numbers, facts: SizeFacts, served: Served):
+        """``served`` asks what has to hold of a call, and says whether it holds of this one.
 
         Attribute ``views``: by the text of a pointer what is looked at from there, of each axis.
         """
         self.text = text
         self.numbers = numbers
         self.facts = facts
-        self.require = require
+        self.served = served
         self.views: dict[str, set[Region]] = {}
 
     def index(self, view: Strided, items: Sequence[Item]) -> Strided:
@@ -101,7 +100,7 @@ class Indexing:
 
     def _is_least(self, size: Size, least: int = 0) -> bool:
         """Whether a sum is at least a number: by what is known, or else by asking the call."""
-        return self.facts.is_least(size, least) or self.require(size, least)
+        return self.facts.is_least(size, least) or self.served.is_least(size, least)
 
     def _place(self, index: Number, size: Size, axis: int) -> Size:
         """The place that an index means, with an error where there is none."""
@@ -112,6 +111,8 @@ class Indexing:
         if index.high < 0 and index.known is not None:
             place = size.plus(place)
             is_positive = self._is_least(place)
+        elif not is_positive and self.served.is_never_below(place):
+            is_positive = True
         elif not is_positive:
             text = f"{place.text} < 0 ? {place.plus(size).text} : {place.text}"
             place = Size.of(self.text.named("int64", text, "i"))

@@ -71,6 +71,18 @@ class Served:
         found = self.value(size)
         return self._relied(found is not None and found >= least, f"{size.text} < {least}")
 
+    def is_never_below(self, size: Size, least: int = 0) -> bool:
+        """Whether a sum is at least a number in all rounds, by the bounds of what changes."""
+        known = {**self.extents, **self.integers}
+        bound = self.facts.most(Size().plus(size, -1), known)
+        if bound is None or not bound.terms:
+            return False
+        lowest = Size().plus(bound, -1)
+        found = sum(f * known[name] for name, f in lowest.terms) + lowest.constant
+        if found >= least and len(lowest.terms) == 1 and lowest.terms[0][1] == 1:
+            self.facts.learn(lowest.terms[0][0], Size.of(least - lowest.constant))
+        return self._relied(found >= least, f"{lowest.text} < {least}")
+
     def is_equal(self, size: Size, extent: int) -> bool:
         """Whether a sum of extents is a number."""
         return self._relied(self.value(size) == extent, f"{size.text} != {extent}")

@@ -64,7 +64,7 @@ class Expressions(Picking):
         self.facts = SizeFacts()
         self.lists, self.item_lists = Lists(text), ItemLists(self.numbers)
         self.served = Served(extents, self.facts)
-        self.indexing = Indexing(text, self.numbers, self.facts, self.served.is_least)
+        self.indexing = Indexing(text, self.numbers, self.facts, self.served)
         self.resolve = resolve
 
     def prefix_of(self, name: str) -> str:

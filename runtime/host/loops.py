@@ -55,6 +55,7 @@ class HostLoop:
         lowered: what it is.
         holds: whether what it read of globals and modules is what it was.
         steps: of all calls.
+        others: forms of the loop for calls that it does not serve; ``is_alone``: there is no more.
     """
 
     def __init__(self, lowered: LoweredLoop):
@@ -71,6 +72,8 @@ class HostLoop:
         self._last = place_of_steps(*behind)
         self._words = ctypes.c_longlong * (self._last + 1)
         self.steps = self.items = 0
+        self.others: list[HostLoop] = []
+        self.is_alone = False
 
     def __call__(self, values: dict[str, Any]) -> tuple[Any, ...] | None:
         """Run it; what the names of its results hold afterwards, None where it had no round.
