@@ -157,7 +157,8 @@ class Sharing:
             else:
                 begins, live = begins_with(body, name), is_live(lines, at, end, name)
                 own[name] = name in self.behind if live is None else live
-                if begins is None or (own[name] and not begins):
+                # what a pointer of a round points to ends with the rounds
+                if begins is None or (own[name] and (not begins or kind.endswith("*"))):
                     return None
         return own
 

@@ -283,6 +283,34 @@ def flipped(A):
         A[i, 0] = A[-1, 0] * 0.5 + np.flip(A[:, 0]).sum()
 
 
+def array_behind(x, out):
+    for _ in range(3):
+        row = x[0] * 2
+        for i in range(x.shape[0]):
+            row = x[i] * 2
+            out[i] = row.sum()
+        out[0] += row[1]
+
+
+def renamed_behind(x, out):
+    for _ in range(3):
+        kept = x[0] * 2
+        for i in range(x.shape[0]):
+            row = x[i] + kept[1]
+            kept = row
+            out[i] = row.sum()
+        out[0] += kept[1]
+
+
+def view_behind(x, out):
+    for _ in range(3):
+        row = x[0]
+        for i in range(x.shape[0]):
+            row = x[i]
+            out[i] = row.sum()
+        out[0] += row[1]
+
+
 def in_pieces(A):
     for i in range(A.shape[0] - 2):
         first, second = np.split(A[:, 0], 2)
@@ -314,6 +342,9 @@ ALONE = {
     "upside down": (upside_down, (drawn(8, 3),)),
     "negative": (negative, (drawn(8, 3),)),
     "flipped": (flipped, (drawn(8, 3),)),
+    "array behind": (array_behind, (drawn(8, 3), np.zeros(8))),
+    "renamed behind": (renamed_behind, (drawn(8, 3), np.zeros(8))),
+    "view behind": (view_behind, (drawn(8, 3), np.zeros(8))),
     "pieces": (in_pieces, (drawn(8, 3),)),
     "appended": (appended, (drawn(8, 3), np.zeros(8))),
 }
