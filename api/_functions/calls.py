@@ -243,7 +243,7 @@ class Structured:
         """Know a call that was just bound."""
         kept = self._signature.latest
         if kept is not None and kept.layout.same is None and kept.is_steady:
-            trees = kept.layout.trees[: self._signature.count]
+            trees = kept.layout.trees[: self._signature.size]
             kinds = {*map(type, args)}
             if any(trees) or FunctionType in kinds or any(map(draws, kinds)):
                 self._add(kept, trees, plain, self._signature.in_order(args, kwargs))
@@ -260,7 +260,7 @@ class Structured:
         self, kept: Kept, trees: Sequence[Structure | None], plain: Plain, values: Sequence[Any]
     ) -> None:
         look, own = looking(trees), self._signature
-        if look is None or own.is_variadic or any(own.static):
+        if look is None or any(own.static):
             return
         found = next((known for k, _, known in self._known if k is kept), None)
         with suppress(OtherError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from opweave._functions.layout import Call, Layout
 from opweave._saved.given import GivenArguments
@@ -15,6 +15,7 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 
 EMPTY = inspect.Parameter.empty
+NAMED = inspect.Parameter.KEYWORD_ONLY
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -39,7 +40,9 @@ class Parameters:
         self.parameters = list(self.signature.parameters.values())
         self.rows = [(p.name, p.default) for p in self.parameters]
         self.is_variadic = any(p.kind in VARIADIC for p in self.parameters)
-        self.count = -1 if self.is_variadic else len(self.rows)  # of arguments that are all
+        self.size = len(self.rows)  # of the values of a call
+        self.count = -1 if self.is_variadic else self.size  # of arguments that are all
+        self.bound = _binder(self.name, self.signature) if self.is_variadic else None
         names = tuple(name for name, _ in self.rows)
         for wanted in self.wanted:
             if type(wanted) is not str or wanted not in names:
@@ -79,13 +82,11 @@ class Parameters:
             return list(args)
         if not self.defaults.hold():
             self.describe(self.plain.state)
-        if self.is_variadic:
+        if self.bound is not None:
             try:
-                bound = self.signature.bind(*args, **kwargs)
+                return self.bound(*args, **kwargs)
             except TypeError as error:
-                raise ArgumentError(f"{self.name}: {error}") from None
-            bound.apply_defaults()
-            return list(bound.arguments.values())
+                raise ArgumentError(str(error)) from None
         if len(args) > len(self.rows):
             raise ArgumentError(
                 f"{self.name}: takes {len(self.rows)} arguments, found {len(args)}"
@@ -116,3 +117,22 @@ def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:
         raise ArgumentError(
             f"fuse: {shown(fn)} has no readable signature; wrap it in a def"
         ) from None
+
+
+def _binder(name: str, signature: inspect.Signature) -> Callable[..., list[Any]]:
+    """A function with these parameters that lists what they are in a call: Python binds them."""
+    given = signature.parameters.values()
+    defaults = [EMPTY if p.default is EMPTY else None for p in given]
+    bare = [
+        p.replace(annotation=EMPTY, default=default)
+        for p, default in zip(given, defaults, strict=True)
+    ]
+    shape = signature.replace(parameters=bare, return_annotation=EMPTY)
+    made: dict[str, Any] = {}
+    exec(f"def binder{shape}: return [{', '.join(signature.parameters)}]", {}, made)
+    binder: Any = made["binder"]
+    optional = [p for p in given if p.default is not EMPTY]
+    binder.__defaults__ = tuple(p.default for p in optional if p.kind is not NAMED)
+    binder.__kwdefaults__ = {p.name: p.default for p in optional if p.kind is NAMED}
+    binder.__qualname__ = name
+    return cast(Callable[..., list[Any]], binder)

@@ -40,6 +40,7 @@ OFTEN = 4
 MOST = 16
 # How often calls came is counted for so many of them.
 MOST_COUNTED = 256
+BY_POSITION = {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
 
 
 Found = TypeVar("Found", bound=tuple[Any, Sequence[Any]])
@@ -61,9 +62,9 @@ class WarmCalls:
     into: WarmCall = staticmethod(_knows_none)
 
     def __init__(self, kept: Kept, signature: Signature):
-        self._kept, self._args = kept, signature.count
-        kinds = (parameter.kind for parameter in signature.parameters)
-        self._is_positional = Parameter.KEYWORD_ONLY not in kinds
+        self._kept, self._args = kept, signature.size
+        kinds = {parameter.kind for parameter in signature.parameters}
+        self._is_positional = kinds <= BY_POSITION
         self._came: dict[int, tuple[Ready | Plain, int]] = {}
         self._known: dict[int, Warm] = {}
 
@@ -100,7 +101,7 @@ def counted(signature: Signature, kept: Kept | None, ready: Ready | Plain, found
     if kept is not signature.kept and kept is not signature.latest:
         return found  # another thread has found that the function reads more
     signature.latest = kept
-    if kept is not None and signature.count >= 0:
+    if kept is not None:
         kept.calls += 1
         if kept.calls >= OFTEN:
             if kept.warm is None:

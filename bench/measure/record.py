@@ -109,12 +109,14 @@ class Record:
         self.executor.release()
         self.changed(self)
 
-    def beside_library(self, ours: Run, theirs: Run, case: Case, **of_both: Any) -> None:
+    def beside_library(
+        self, ours: Run, theirs: Run, case: Case, effort: Effort | None = None, **of_both: Any
+    ) -> None:
         """Compare a fused function with the same of the library; the rest is of both runners."""
         self.compare([
             Runner("opweave", ours, **of_both),
             Runner(self.library, theirs, role="peer", **of_both),
-        ], case)  # fmt: skip
+        ], case, effort)  # fmt: skip
 
     def checked(self, runner: Runner, case: Case) -> float | None:
         """Largest error in units of the bound; None where the runner is refused."""

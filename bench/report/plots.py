@@ -33,7 +33,8 @@ NAMES_OF_INK = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color"
                 "grid.color")  # fmt: skip
 NAMES_OF_PAPER = ("figure.facecolor", "axes.facecolor", "savefig.facecolor")
 STYLE = {**dict.fromkeys(NAMES_OF_INK, INK), **dict.fromkeys(NAMES_OF_PAPER, PAPER),
-         "legend.facecolor": "inherit", "grid.alpha": 0.15, "svg.hashsalt": "opweave"}  # fmt: skip
+         "legend.facecolor": "inherit", "grid.alpha": 0.15, "svg.hashsalt": "opweave",
+         "svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}  # fmt: skip
 # Of panels, and inches of one: the names of bars stand beside them.
 MOST_COLUMNS = {"curves": 3, "bars": 2}
 WIDTHS = {"curves": 4.6, "bars": 6.5}

@@ -14,7 +14,8 @@ OW_INLINE long long exponent_of(double x) { return (long long)(host_bits(x) >> 5
 static __attribute__((noinline, unused)) double far_remainder(double x, double y) {
     double size = fabs(x);
     const double by = fabs(y), endless = __builtin_inf();
-    if (!(by >= 0x1p-1022) || by == endless || !(size < endless)) return ow_library_fmod(x, y);
+    if (!(size < endless) || !(by > 0.0)) return x * y / (x * y);  // NaN, as the C library makes it
+    if (by < 0x1p-1022) return ow_library_fmod(x, y);
     for (;;) {
         const long long more = exponent_of(size) - exponent_of(by) - 52;
         if (more <= 0) return copysign(rest_of_whole(size, by), x);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ ABOUT = (
     "range to the ordinary one says whether a special value is a slow one."
 )
 FIGURES = (Figure("time", "range", "time", kind="bars", panels=("dtype",)),)
+MOST_SAMPLES = 36  # of a row: there are a thousand rows
 SIZE, QUICK = 1 << 18, 1 << 12
 BYTES_EACH = 24
 NAMES = (*FLOATS, "fmod", "remainder", "floor_divide")
@@ -77,7 +79,8 @@ def one(record: Record, fused: Any, name: str, title: str, x: Any) -> None:
     about = {"function": name, "range": title, "dtype": str(dtype), "elements": x.size}
     case = Case(about, [args], str(dtype), wanted, expected.nbytes + sum(a.nbytes for a in given))
     read = partial(_numbers, executor.xp)
-    record.beside_library(fused, getattr(executor.xp, name), case, read=read)
+    effort = replace(record.effort, most=MOST_SAMPLES)
+    record.beside_library(fused, getattr(executor.xp, name), case, effort, read=read)
 
 
 def _numbers(xp: Any, x: Any) -> Any:
