@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from opweave._functions.layout import Call, Layout
 from opweave._saved.given import GivenArguments
@@ -14,9 +14,9 @@ from opweave.compiler.tracing.calling import signature_of
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 
-EMPTY = inspect.Parameter.empty
-NAMED = inspect.Parameter.KEYWORD_ONLY
-VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+P = inspect.Parameter
+EMPTY = P.empty
+VARIADIC = (P.VAR_POSITIONAL, P.VAR_KEYWORD)
 
 
 class Parameters:
@@ -39,10 +39,12 @@ class Parameters:
         self.signature = _signature_of(self.fn)
         self.parameters = list(self.signature.parameters.values())
         self.rows = [(p.name, p.default) for p in self.parameters]
+        self.kinds = [(p.name, p.kind, p.default) for p in self.parameters]
         self.is_variadic = any(p.kind in VARIADIC for p in self.parameters)
         self.size = len(self.rows)  # of the values of a call
         self.count = -1 if self.is_variadic else self.size  # of arguments that are all
-        self.bound = _binder(self.name, self.signature) if self.is_variadic else None
+        by_name = (p.name for p in self.parameters if p.kind is P.POSITIONAL_OR_KEYWORD)
+        self.by_name = frozenset(by_name)
         names = tuple(name for name, _ in self.rows)
         for wanted in self.wanted:
             if type(wanted) is not str or wanted not in names:
@@ -82,11 +84,8 @@ class Parameters:
             return list(args)
         if not self.defaults.hold():
             self.describe(self.plain.state)
-        if self.bound is not None:
-            try:
-                return self.bound(*args, **kwargs)
-            except TypeError as error:
-                raise ArgumentError(str(error)) from None
+        if self.is_variadic:
+            return self._any_in_order(args, kwargs)
         if len(args) > len(self.rows):
             raise ArgumentError(
                 f"{self.name}: takes {len(self.rows)} arguments, found {len(args)}"
@@ -104,6 +103,43 @@ class Parameters:
             )
         return values
 
+    def _any_in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The same of a function with ``*args`` or ``**kwargs``.
+
+        Raises:
+            ArgumentError: as ``in_order``, in Python's words.
+        """
+        values: list[Any] = []
+        left, named = args, dict(kwargs)
+        for name, kind, default in self.kinds:
+            if kind is P.VAR_POSITIONAL:
+                values.append(tuple(left))
+                left = ()
+            elif kind is P.VAR_KEYWORD and self.by_name.isdisjoint(named):
+                values.append(named)
+                named = {}
+            elif kind is not P.KEYWORD_ONLY and left:
+                values.append(left[0])
+                left = left[1:]
+            else:
+                values.append(default if kind is P.POSITIONAL_ONLY else named.pop(name, default))
+        if left or named or any(value is EMPTY for value in values):
+            return self._bound(args, kwargs)
+        return values
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """As Python binds arguments.
+
+        Raises:
+            ArgumentError: it refuses them.
+        """
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self.name}: {error}") from None
+        bound.apply_defaults()
+        return list(bound.arguments.values())
+
 
 def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:
     """The signature of a function.
@@ -117,22 +153,3 @@ def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:
         raise ArgumentError(
             f"fuse: {shown(fn)} has no readable signature; wrap it in a def"
         ) from None
-
-
-def _binder(name: str, signature: inspect.Signature) -> Callable[..., list[Any]]:
-    """A function with these parameters that lists what they are in a call: Python binds them."""
-    given = signature.parameters.values()
-    defaults = [EMPTY if p.default is EMPTY else None for p in given]
-    bare = [
-        p.replace(annotation=EMPTY, default=default)
-        for p, default in zip(given, defaults, strict=True)
-    ]
-    shape = signature.replace(parameters=bare, return_annotation=EMPTY)
-    made: dict[str, Any] = {}
-    exec(f"def binder{shape}: return [{', '.join(signature.parameters)}]", {}, made)
-    binder: Any = made["binder"]
-    optional = [p for p in given if p.default is not EMPTY]
-    binder.__defaults__ = tuple(p.default for p in optional if p.kind is not NAMED)
-    binder.__kwdefaults__ = {p.name: p.default for p in optional if p.kind is NAMED}
-    binder.__qualname__ = name
-    return cast(Callable[..., list[Any]], binder)

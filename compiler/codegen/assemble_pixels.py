@@ -9,13 +9,13 @@ from dataclasses import replace
 from opweave.compiler.codegen.assemble_rows import WIDE, WIDEST, MapAssembler
 from opweave.compiler.codegen.group_facts import LARGE
 from opweave.compiler.codegen.lines import CHANNEL, bind_coordinate
-from opweave.compiler.codegen.needs import Needs
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Value, count
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line
 from opweave.compiler.kernels.layout import Access, access
+from opweave.compiler.kernels.needs import Needs
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Walk, in_order, walk_map
 from opweave.compiler.toggles.facts import Facts
@@ -70,9 +70,12 @@ class PixelAssembler(MapAssembler):
     def _walk(self) -> Walk:
         pixels = self.form.space[:-1]
         operands = list(self.operands.values())
-        for wide in (True, False):
-            walk = walk_map(pixels, operands, wide=wide)
-            if not wide or WIDE[self.device.is_host] <= count(walk.cols, self.extents) <= WIDEST:
+        for columns in (1, 0):
+            walk = walk_map(pixels, operands, columns)
+            if (
+                not columns
+                or WIDE[self.device.is_host] <= count(walk.cols, self.extents) <= WIDEST
+            ):
                 break
         return walk
 

@@ -13,6 +13,7 @@ from opweave.compiler.codegen.structure import RESIDENT_THREADS
 from opweave.compiler.codegen.vectorised import untouched
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
+from opweave.compiler.kernels.blocks import Blocks
 from opweave.compiler.kernels.counting import OUTSIDE, CountKernel
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Carried, Line, OperandLoad, OperandStore, Pass
@@ -110,11 +111,26 @@ class MapAssembler(Assembler):
     TURNS_IN = "registers"
 
     def _walk(self) -> Walk:
-        operands = self._walked()
-        walk = walk_map(self.form.space, operands, wide=True)
-        cols = count(walk.cols, self.extents)
-        wide = WIDE[self.device.is_host] <= cols <= WIDEST and not self._index
-        return walk if wide else walk_map(self.form.space, operands, wide=False)
+        """As few columns as are wide, of dimensions that blocks of tables let be one."""
+        seen = [o for o in self._walked() if o.value.id not in self.blocks.passing]
+        tables = [block.table for block in self.blocks.by_result.values()]
+        walk = self._walk_of([*seen, *tables])
+        return walk if self.blocks.fits(walk) else self._walk_of(self._walked())
+
+    def _walk_of(self, operands: Sequence[ArrayOperand]) -> Walk:
+        """The last dimension as columns if it is wide; a host takes two with coordinates."""
+        most = 0 if self._index else 2 if self.device.is_host and self.coordinates else 1
+        for columns in range(1, most + 1):
+            walk = walk_map(self.form.space, operands, columns)
+            if WIDE[self.device.is_host] <= count(walk.cols, self.extents) <= WIDEST:
+                return walk
+        return walk_map(self.form.space, operands)
+
+    def _blocks(self) -> Blocks:
+        is_plain = self.device.is_host and not self.placed and not self.graph.repeated
+        if not is_plain or not self.tables:
+            return super()._blocks()
+        return Blocks(self.form.space, self.nodes, self.coordinates, self.tables)
 
     @property
     def _index(self) -> Structural | None:
@@ -175,7 +191,7 @@ class CountAssembler(Assembler):
         return [o for o in super()._walked() if o.value.id != self._count.result.id]
 
     def _walk(self) -> Walk:
-        return walk_map(self.form.space, self._walked(), wide=False)
+        return walk_map(self.form.space, self._walked())
 
     def _accessed(self, key: Key, operand: ArrayOperand) -> Access:
         return Access("splat", "") if key.is_output else super()._accessed(key, operand)

@@ -12,11 +12,11 @@ from dataclasses import replace
 from opweave.compiler.codegen.assemble_matrix import MatrixAssembler
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.lines import bind_reduction
-from opweave.compiler.codegen.needs import Needs
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Keep, Line, OperandLoad, Pass, Reduction
+from opweave.compiler.kernels.needs import Needs
 from opweave.compiler.kernels.walks import MatrixWalk, Walk, collapse
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.codes import Phase

@@ -13,7 +13,6 @@ from opweave.compiler.codegen.lines import (
     bind_map,
     bind_reduction,
 )
-from opweave.compiler.codegen.needs import Needs
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import carried
 from opweave.compiler.codegen.short_numbers import cheaper
@@ -24,6 +23,7 @@ from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, OperandStore, Pass, Reduction
 from opweave.compiler.kernels.layout import Access
+from opweave.compiler.kernels.needs import Needs
 from opweave.compiler.toggles.choose import choose
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.codes import Phase
@@ -153,12 +153,7 @@ class Assembler(KernelSignature):
             elsewhere = node.is_reduction or node.is_scan or node.result.id in self.row_level
             if number is None or elsewhere:
                 continue
-            if (window := self._window(node)) is not None:
-                found.windows.insert(0, window)
-            elif (joined := self._joined_windows(node)) is not None:
-                found.joined.insert(0, joined)
-                found.read(node.values[1:], number)
-            else:
+            if not self._in_chunks(node, found, number):
                 found.compute(node, number)
         return found
 

@@ -11,6 +11,7 @@ from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import FunctionGraph, Input, Node
 from opweave.compiler.ir.values import Extents, Value
 from opweave.compiler.ir.views import View
+from opweave.compiler.kernels.blocks import Blocks, columns_of
 from opweave.compiler.kernels.layout import Access, access, viewed_layout
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Walk, walk_rows
@@ -73,6 +74,7 @@ class GroupOperands:
         self.coordinates = {
             n.result.id: self._coordinate(n.result) for n in self.nodes if n.is_coordinate
         }
+        self.blocks = self._blocks()
         self.walk = self._own_walk()
         self.access = {key: self._accessed(key, o) for key, o in self.operands.items()}
         self.places = {key: self._counted(o) for key, o in self.coordinates.items()}
@@ -160,8 +162,11 @@ class GroupOperands:
 
     def _counted(self, coordinate: ArrayOperand) -> Access:
         """How the places of elements follow from the walk."""
+        walk = self.walk
+        if coordinate.value.id in self.blocks.passing:  # its dimension may be one with others
+            walk = replace(walk, inner=tuple((dim,) for dim in columns_of(walk)))
         # a row has coordinates in every thread, and a result where it has no elements
-        return access(coordinate, self.walk, may_be_none=bool(self.form.axes))
+        return access(coordinate, walk, may_be_none=bool(self.form.axes))
 
     def _fresh(self, wanted: str) -> str:
         while wanted in self.used:
@@ -173,6 +178,10 @@ class GroupOperands:
         rank = len(self.form.space)
         dims = [d for d in range(rank) if not kept or d not in self.form.axes]
         return tuple(dims[len(dims) - len(value.shape) :])
+
+    def _blocks(self) -> Blocks:
+        """What is read of tables in whole rows; of no map of a host, nothing."""
+        return Blocks((), (), {}, {})
 
     def _own_walk(self) -> Walk:
         return replace(self._walk(), on_host=self.device.is_host)

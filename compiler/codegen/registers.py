@@ -21,7 +21,7 @@ class Registers(GroupFacts):
     def __init__(self, setting: Setting, number: int):
         self.names: dict[int, str] = {}
         super().__init__(setting, number)
-        self.windows: dict[int, str] = {}
+        self.windows: dict[tuple[int, int], str] = {}
         self.scalars: dict[Any, Param] = {}
 
     def text(self, operand: Operand, kept: bool) -> str:
@@ -30,8 +30,8 @@ class Registers(GroupFacts):
             return self._scalar(operand)
         if operand.id in self.names:
             return self.names[operand.id]
-        if operand.id in self.windows:
-            return f"{self.windows[operand.id]}{self.LANE}"
+        if (operand.id, 0) in self.windows:
+            return f"{self.windows[operand.id, 0]}{self.LANE}"
         key = Key(operand.id, kept)
         register = f"{self.operands[key].name}_v"
         if self.access[key].kind == "splat":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opweave.compiler.codegen.joins import JoinedReads
 from opweave.compiler.codegen.operands import Key
-from opweave.compiler.codegen.tables import TableReads
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.values import TURNS, Scalar, Value
 from opweave.compiler.kernels.kernel_parts import Carried
@@ -23,7 +23,7 @@ TURNS_PARAM = Param("scalar", "turns", "int", Scalar(Expr("argument", (TURNS,)),
 MEETING = (Param("partials", "partials", "void*"), Param("counter", "counter", "unsigned*"))
 
 
-class KernelSignature(TableReads):
+class KernelSignature(JoinedReads):
     """The names at the top of a kernel, from the operands that its group has."""
 
     # Where a kernel that repeats a step finds what its last turn has made: "registers" or

@@ -1,14 +1,15 @@
 """Tables: operands that a kernel reads at computed places, element by element or as windows.
 
-Where a row of the walk reads a run of consecutive places, the table is read in chunks as any
-other operand: a *window*.  All that the run depends on is a value of the row.  Other places that
-follow from the columns (clipped at an edge, or taken modulo the extent) are runs in most chunks:
-on the host each chunk finds out whether its places are one.
+Where a row of the walk reads a run of consecutive places, or whole rows of the table that lie one
+behind the other, the table is read in chunks as any other operand: a *window*. All that the run
+depends on is a value of the row. Other places that follow from the columns (clipped at an edge,
+or taken modulo the extent) are runs in most chunks: on the host each chunk finds out whether its
+places are one.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 from opweave.compiler.codegen.lines import Table
 from opweave.compiler.codegen.operands import Key, Setting
@@ -17,7 +18,8 @@ from opweave.compiler.codegen.short_numbers import Range, ranges
 from opweave.compiler.codegen.vectorised import keeps_before
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Symbol, Value
-from opweave.compiler.kernels.kernel_parts import Joined, Line, OperandLoad
+from opweave.compiler.kernels.blocks import columns_of, run_of
+from opweave.compiler.kernels.kernel_parts import Line, OperandLoad
 from opweave.compiler.kernels.layout import Access, Places
 from opweave.compiler.kernels.param import Param
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
@@ -25,8 +27,6 @@ from opweave.compiler.kernels.walks import Stride
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.codes import Phase
 
-# Operators that shift the places of a run, and how.
-SHIFTS = {"add": "+", "subtract": "-"}
 # Operators of which places are made before the elements, so that these can be read in chunks.
 MOST_OF_PLACES = 16
 
@@ -70,7 +70,8 @@ class TableReads(Registers):
 
     def _is_row_level(self, node: Node) -> bool:
         if node.is_coordinate:
-            return self.places[node.result.id].kind == "splat"
+            own = self.coordinates[node.result.id].own_dim
+            return all(own(dim) is None for dim in columns_of(self.walk))
         return bool(node.pointwise) and all(map(self.along_row, node.pointwise))
 
     def along_row(self, operand: Operand) -> bool:
@@ -99,43 +100,51 @@ class TableReads(Registers):
         self.table_extents[str(extent)] = Param("extent", str(extent), "index_t", (extent,))
         return str(extent)
 
-    def _window(self, node: Node) -> OperandLoad | None:
-        """The load of a gather whose places along one axis follow the columns, else None.
+    def _window(
+        self, node: Node, places: Sequence[Operand] = (), number: int = 0
+    ) -> OperandLoad | None:
+        """The load of a gather whose places along the last axes follow the columns, else None.
 
-        So is that of a choice which a row makes between operands.
+        With ``places`` in the place of its own; ``number`` tells such loads apart.
         """
-        if not node.tables:
-            return self._picked(node)
-        places = node.operands[node.operator.tables :]
+        places = places or node.operands[node.operator.tables :]
         runs = [d for d, place in enumerate(places) if not self.along_row(place)]
-        found = self._along(places[runs[0]]) if len(runs) == 1 else None
+        table = self._table_read(node)
+        found = self._along(node, table, places, runs)
         if found is None:
             return None
         kind, start = found
-        (run,) = runs
         kept = node.result.id in self.form.kept
-        table = self._table_read(node)
-        known = [(d, self.text(p, kept)) for d, p in enumerate(places) if d != run]
+        known = [(d, self.text(p, kept)) for d, p in enumerate(places) if d not in runs]
         inside = " & ".join(f"is_inside({t}, {table.extents[d]})" for d, t in known)
         terms = [
             f"(index_t){t}" if table.strides[d] == "1" else f"(index_t){t} * {table.strides[d]}"
             for d, t in known
             if table.strides[d]
         ]
-        extent = table.extents[run]
+        extent = " * ".join(table.extents[d] for d in runs)
         access = Access(
             kind,
             " + ".join(terms),
-            table.strides[run] or "1",
+            table.strides[runs[-1]] or "1",
             extent=f"{inside} ? {extent} : 0" if inside else extent,
             start=start,
         )
-        register = self.windows.setdefault(node.result.id, f"window{len(self.windows)}")
+        register = self._register(node, number)
         late = any(self.form.levels.get(v.id, 0) for v in node.pointwise)
         return OperandLoad(table.pointer, register, node.result.dtype, access, late)
 
-    def _along(self, operand: Operand) -> tuple[str, str] | None:
-        """How a table is read along the columns, and where from, see ``Access``; else None."""
+    def _along(
+        self, node: Node, table: Table, places: Sequence[Operand], runs: Sequence[int]
+    ) -> tuple[str, str] | None:
+        """How a table is read along the columns, and where from, see ``Access``; else None.
+
+        ``runs``: the axes of the table whose places follow the columns.
+        """
+        if len(runs) != 1:
+            start = self._block(node, table.extents, places, runs)
+            return None if start is None else ("window", start)
+        operand = places[runs[0]]
         start = self._run(operand)
         if start is not None:
             return "window", start
@@ -150,6 +159,24 @@ class TableReads(Registers):
             name = self._fresh(f"places{len(self.places_of)}")
             self.places_of[operand.id] = Places(name, tuple(lines), self.names[operand.id])
         return "places", self.places_of[operand.id].name
+
+    def _block(
+        self, node: Node, extents: Sequence[str], places: Sequence[Operand], runs: Sequence[int]
+    ) -> str | None:
+        """The place in column 0 of a table whose last axes are the columns, as of the walk.
+
+        x[i - 1, j, k] for the columns j, k  ->  the row i - 1 of x[n, m * k] from 0 on;
+        for the columns i, j, k  ->  x[n * m * k] from -m * k on.
+        """
+        block, columns = self.blocks.by_result.get(node.result.id), columns_of(self.walk)
+        first = len(extents) - len(columns)
+        if block is None or not block.is_run(columns) or [*runs] != [*range(first, len(extents))]:
+            return None
+        return self._run(places[first], columns[0], " * ".join(extents[first + 1 :]))
+
+    def _register(self, node: Node, number: int = 0) -> str:
+        """The registers of a window."""
+        return self.windows.setdefault((node.result.id, number), f"window{len(self.windows)}")
 
     def _bind(self, node: Node, phase: Phase) -> list[Line]:
         """The lines of a node: one for each op-code."""
@@ -170,110 +197,23 @@ class TableReads(Registers):
             waiting += [] if node.is_coordinate else node.operands
         return [n for n in self.nodes if n.result.id in found]
 
-    def _picked(self, node: Node) -> OperandLoad | None:
-        """The load of a choice, by the row alone, of operands that lie alike, else None.
+    def _run(self, operand: Operand, dim: int = -1, row: str = "") -> str | None:
+        """The place in column 0 of places that rise with the columns one by one, else None.
 
-        np.stack([x, y])  ->  load_chunk(window0[c], (row == 0 ? x : y) + j0, cols - j0);
+        With ``dim``, that where the coordinate of this is 0, of places that rise with it; so many
+        elements as ``row`` says lie between two.
         """
-        found = None if self.form.kind != "map" or self.edited else self._pointer(node.result)
-        if found is None or node.result.id in self.form.kept:
+        found = run_of(self.makers, operand)
+        if found is None:
             return None
-        register = self.windows.setdefault(node.result.id, f"window{len(self.windows)}")
-        return OperandLoad(f"({found[0]})", register, node.result.dtype, found[1])
-
-    def _joined_windows(self, node: Node) -> Joined | None:
-        """The join of a choice by the column, of runs that nothing else reads; else None.
-
-        where(j < n, x[j], y[j - n])  ->  join_chunks(window0[c], window1[c], n - j0);
-        """
-        if self.edited or self.form.kind != "map" or node.result.id in self.form.kept:
+        coordinate, shifts = found
+        place = self.places[coordinate.id]
+        rises = (place.kind, place.base) == ("chunk", "")
+        if not (rises if dim < 0 else self.coordinates[coordinate.id].own_dim(dim) == 0):
             return None
-        if node.operator.name != "where":
-            return None
-        condition, *sides = node.operands
-        count = self._before(condition) if self.device.is_host else None
-        chunks = [] if count is None else [self._chunk_of(side) for side in sides]
-        if count is None or chunks[0] is None or chunks[1] is None:
-            return None
-        self.windows[node.result.id] = chunks[0]
-        return Joined(chunks[0], chunks[1], count)
-
-    def _chunk_of(self, value: Operand) -> str | None:
-        """The registers of a window, or of joined ones, that one node reads; else None."""
-        node = self.makers.get(value.id) if isinstance(value, Value) else None
-        if node is None or len(self.graph.users[node.result.id]) > 1:
-            return None
-        if node.result in self.group.outputs:
-            return None
-        found = self._window(node) if node.tables else self._joined_windows(node)
-        is_run = isinstance(found, Joined) or (found and found.access.kind == "window")
-        return found.register if found is not None and is_run else None
-
-    def _before(self, condition: Operand) -> str | None:
-        """Text of how many elements of a chunk come before one from which a condition is false."""
-        if self.along_row(condition):
-            return f"{self.text(condition, False)} ? VECTOR : 0"
-        node = self.makers.get(condition.id) if isinstance(condition, Value) else None
-        if node is None or node.operator.name != "less":
-            return None
-        place, end = node.operands
-        start = self._run(place) if isinstance(end, Scalar) else None
-        if start is None:
-            return None
-        number, shift = self.text(end, False), start.removeprefix(" - ")
-        is_plain = number == "0" and start == f" - {shift}" and " " not in shift
-        return f"{shift} - j0" if is_plain else f"{number} - (j0{start})"
-
-    def _pointer(self, value: Operand) -> tuple[str, Access] | None:
-        """Text of where a row of a value begins in memory, and how it lies; None: it computes."""
-        if isinstance(value, Scalar):
-            return None
-        if (key := Key(value.id)) in self.operands:
-            found = self.access[key]
-            begin = " + ".join(filter(None, (self.operands[key].name, found.base)))
-            return (begin, replace(found, base="")) if found.kind == "chunk" else None
-        node = self.makers.get(value.id)
-        if node is None or node.operator.name != "where":
-            return None
-        condition, *items = node.operands
-        place, sides = self._row_is(condition), [self._pointer(item) for item in items]
-        known = [side for side in sides if side is not None]
-        if place is None or len(known) < 2:
-            return None
-        (first, how), (other, as_well) = known
-        aligned = how.rows_aligned and as_well.rows_aligned
-        how = replace(how, rows_aligned=aligned)
-        if how != replace(as_well, rows_aligned=aligned, strides=how.strides):
-            return None
-        return f"{place} ? {first} : {other}", how
-
-    def _row_is(self, condition: Operand) -> str | None:
-        """Text of the comparison of a row's place with a number, else None."""
-        node = None if isinstance(condition, Scalar) else self.makers.get(condition.id)
-        if node is None or node.operator.name != "equal":
-            return None
-        of, number = node.operands
-        if isinstance(of, Scalar) or not isinstance(number, Scalar):
-            return None
-        made = self.makers.get(of.id)
-        if made is None or not made.is_coordinate or self.places[of.id].kind != "splat":
-            return None
-        base = self.places[of.id].at("", "")
-        return f"{f'({base})' if ' ' in base else base} == {self.text(number, False)}"
-
-    def _run(self, operand: Operand) -> str | None:
-        """The place in column 0 of places that rise with the columns one by one, else None."""
-        node = self.makers.get(operand.id) if isinstance(operand, Value) else None
-        if node is None:
-            return None
-        if node.is_coordinate:
-            place = self.places[node.result.id]
-            return "" if (place.kind, place.base) == ("chunk", "") else None
-        sign = SHIFTS.get(node.operator.name)
-        if sign is None or not isinstance(node.operands[1], Scalar):
-            return None
-        before = self._run(node.operands[0])
-        return None if before is None else f"{before} {sign} {self.text(node.operands[1], False)}"
+        terms = ((sign, self.text(by, False)) for sign, by in shifts)
+        each = f" {{}} (index_t){{}} * {row}" if row else " {} {}"
+        return "".join(each.format(*term) for term in terms)
 
 
 def _is_of_columns(node: Node) -> bool:

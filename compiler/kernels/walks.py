@@ -163,11 +163,12 @@ def collapse(dims: Sequence[int], operands: Sequence[Operand]) -> tuple[DimList,
     return tuple(out)
 
 
-def walk_map(shape: Shape, operands: Sequence[Operand], wide: bool) -> Walk:
-    """Walk of a map: the last dimension alone as columns if that is wide, else all of them."""
+def walk_map(shape: Shape, operands: Sequence[Operand], columns: int = 0) -> Walk:
+    """Walk of a map: so many of the last dimensions as columns, if more are left; else all."""
     found = collapse([d for d, e in enumerate(shape) if e != 1], operands)
-    if wide and len(found) > 1:
-        return Walk(shape, found[:-1], found[-1:])
+    rows = len(found) - columns
+    if columns and rows > 0:
+        return Walk(shape, found[:rows], found[rows:])
     return Walk(shape, (), found)
 
 

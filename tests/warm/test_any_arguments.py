@@ -92,8 +92,8 @@ def test_numpy_gets_them_as_they_are_given():
 
 # (arguments by position, by name, what the error says)
 REFUSED = [
-    ((), {}, "missing 1 required positional argument: 'x'"),
-    ((D,), {"x": D}, "got multiple values for argument 'x'"),
+    ((), {}, "missing a required argument: 'x'"),
+    ((D,), {"x": D}, "multiple values for argument 'x'"),
 ]
 
 
