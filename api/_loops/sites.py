@@ -73,7 +73,7 @@ class Site:
         """What the names of its results hold afterwards; None where Python has to run it."""
         uses = self.objects.uses(names)
         values = {name: names[name] for name in self.names if name in names}
-        held = asked(uses.lifted, names)
+        held = asked(uses.lifted, names) if uses.lifted else {}
         owners = [(a, names.get(a.owner)) for a in uses.lifted if a.is_stored]
         names.clear()  # a frame keeps what locals() has found, and arrays of the loop would stay
         if held is None:

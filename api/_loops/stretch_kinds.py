@@ -46,15 +46,27 @@ def is_known(value: Any) -> bool:
     return numbers or type(value) in (np.ndarray, *BY_VALUE) or isinstance(value, BY_OBJECT)
 
 
-def extents_of(values: Iterable[Any]) -> frozenset[int]:
+class Extents:
     """Extents that a call begins with, and what follows from them in short steps.
 
     Arrays of other extents, such as what a mask selects, may have others at each call.
     """
-    arrays = [e for v in values if type(v) is np.ndarray for e in v.shape]
-    given = {*arrays, *(v for v in values if type(v) is int)}
-    made = {f(e) for e in given for f in STEPS}
-    return frozenset({*range(MOST_SHORT), *made})
+
+    def __init__(self, values: Iterable[Any]):
+        self._given = [v.shape if type(v) is np.ndarray else (v,) for v in values if _says(v)]
+        self._steady: frozenset[int] | None = None
+
+    def are_of(self, arrays: Iterable[Any]) -> bool:
+        """Whether arrays have no others."""
+        if self._steady is None:  # asked of few calls that note them
+            given = {extent for shape in self._given for extent in shape}
+            made = {f(extent) for extent in given for f in STEPS}
+            self._steady = frozenset({*range(MOST_SHORT), *made})
+        return all(self._steady.issuperset(array.shape) for array in arrays)
+
+
+def _says(value: Any) -> bool:
+    return type(value) is np.ndarray or type(value) is int
 
 
 def most_saved(function: FunctionType, values: Sequence[Any]) -> float:

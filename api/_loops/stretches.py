@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opweave._loops.stretch_kinds import BY_OBJECT, extents_of, is_known, kind_of, most_saved
+from opweave._loops.stretch_kinds import BY_OBJECT, Extents, is_known, kind_of, most_saved
 from opweave.compiler.captures.source import code_of, read_in, stored_in
 from opweave.compiler.ir.pace import LINES, STEADY_LINES
 from opweave.opcodes.errors import OpweaveError
@@ -159,9 +159,9 @@ class Stretch:
         return self.lines.nodes[self.begin]
 
     @staticmethod
-    def extents(names: dict[str, Any]) -> frozenset[int]:
+    def extents(names: dict[str, Any]) -> Extents:
         """The extents of a call, as it begins; the names are let go of."""
-        found = extents_of(names.values())
+        found = Extents(names.values())
         names.clear()
         return found
 
@@ -197,10 +197,10 @@ class Stretch:
             Python has to run the statements until there.
         """
         values = {name: names.get(name, UNBOUND) for name in self.names}
-        extents = names[EXTENTS]
+        extents: Extents = names[EXTENTS]
         names.clear()  # a frame keeps what locals() has found
         arrays = (value for value in values.values() if type(value) is np.ndarray)
-        least = STEADY_LINES if all(extents.issuperset(array.shape) for array in arrays) else LINES
+        least = STEADY_LINES if extents.are_of(arrays) else LINES
         key = (least, *map(kind_of, values.values()))
         found = self._known.get(key)
         if found is None:

@@ -71,6 +71,7 @@ class HostLoop:
         self._items = tuple(places_of_items(*behind))
         self._last = place_of_steps(*behind)
         self._words = ctypes.c_longlong * (self._last + 1)
+        self._readers = tuple(readers_of(lowered.results))
         self.steps = self.items = 0
         self.others: list[HostLoop] = []
         self.is_alone = False
@@ -108,10 +109,9 @@ class HostLoop:
         results = self.lowered.results
         if not results:
             return ()
-        words = iter(made)
         linked = self.lowered.linked or self.lowered.new_lists or self.lowered.turns
         arrays: dict[int, Any] = {}  # those that have several names are one
-        left = [_left(r, [next(words) for _ in r.words], arrays) for r in results]
+        left = [read(made[begin:end], arrays) for read, begin, end in self._readers]
         return tuple(self._linked(values, left)) if linked else tuple(left)
 
     def _linked(self, values: Mapping[str, Any], left: Sequence[Any]) -> Iterator[Any]:
@@ -224,23 +224,37 @@ def _outside(values: Mapping[str, Any], code: Any, kind: type) -> Any:
     return value
 
 
-def _left(result: Result, words: Sequence[int], arrays: dict[int, Any]) -> Any:
-    """What a name holds, of its words."""
+# What a name holds, of its words; arrays by what they are called, so that one of two names is one.
+Read = Callable[[Sequence[int], dict[int, Any]], Any]
+
+
+def readers_of(results: Sequence[Result]) -> Iterator[tuple[Read, int, int]]:
+    """How each result is read, and where its words begin and end."""
+    begin = 0
+    for result in results:
+        end = begin + len(result.words)
+        yield _reader(result), begin, end
+        begin = end
+
+
+def _reader(result: Result) -> Read:
+    kind = result.type
     if result.has_id:
-        made = _array(result.type, *words[:-1])
-        return arrays.setdefault(words[-1], made)
-    if result.rank < 0:
-        return _number_left(result, words)
-    return _array(result.type, *words)
+        return lambda words, arrays: arrays.setdefault(words[-1], _array(kind, *words[:-1]))
+    if result.rank >= 0:
+        return lambda words, _: _array(kind, *words)
+    count = 2 if Number(kind, "").is_pair else 1
+    if len(result.words) > count:
+        return lambda words, _: _number_left(result, words, count)
+    return lambda words, _: number_of(words[0], kind, words[count - 1])
 
 
-def _number_left(result: Result, words: Sequence[int]) -> Any:
-    count = 2 if Number(result.type, "").is_pair else 1
+def _number_left(result: Result, words: Sequence[int], count: int) -> Any:
+    """A number of so many words, behind which stands whether there is one, and whose it is."""
     said = words[count:]
     if result.perhaps and not said[0] & 1:
         return UNBOUND
-    is_numpys = result.perhaps or not said or said[0] & 1
-    kind = result.type if is_numpys else OF_NUMPYS[result.type]
+    kind = result.type if result.perhaps or said[0] & 1 else OF_NUMPYS[result.type]
     found = number_of(words[0], kind, words[count - 1])
     return int(found) if len(said) > 1 and said[1] & 1 else found
 

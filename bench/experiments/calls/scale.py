@@ -20,7 +20,7 @@ from bench.report.reading import rows
 TITLE = "Blocks of dask arrays on worker processes"
 ABOUT = (
     "Rate: a function of 12 sines and exponentials an element, summed along rows, of float64 "
-    "blocks of 500 x 1000 that the workers hold already; a LocalCluster of one and of two "
+    "blocks of 1000 x 2000 that the workers hold already; a LocalCluster of one and of two "
     "processes with one thread each, by us and by NumPy through map_blocks; beside the times the "
     "CPU time of the busiest worker, which others on the machine leave as it is. Cost: CPU time a "
     "block, in this process, of planning it and of calling its kernel on 10 x 64 elements, for "
@@ -29,7 +29,7 @@ ABOUT = (
 FIGURES = (Figure("time", "workers", "time", kind="bars"),)
 DEVICES = ("host",)
 OURS, NUMPY = "opweave", "NumPy, map_blocks"
-TERMS, BLOCK = 6, (500, 1000)
+TERMS, BLOCK = 6, (1000, 2000)
 BLOCKS, QUICK_BLOCKS, REPEATS = 16, 4, 5
 SMALL, QUICK_SMALL = (100, 6400), (20, 640)
 LEAST_RATIO, MOST_MS = ">= 1.7", "<= 1"
