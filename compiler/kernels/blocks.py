@@ -90,7 +90,7 @@ class Blocks:
             dim = self._dim(places[axis], shifted=False)
             letter = "u" if axis == len(places) - 1 else "m"
             lies = table.layout == "C" or table.layout[axis] == letter
-            follows = dim == (own[0] if own else len(self._space)) - 1
+            follows = dim >= 0 and dim == (own[0] if own else len(self._space)) - 1
             if not (lies and follows and table.value.shape[axis] == self._space[dim]):
                 break
             own.insert(0, dim)

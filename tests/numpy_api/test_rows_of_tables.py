@@ -117,3 +117,17 @@ def test_a_picture_is_walked_by_its_rows():
     """The condition on the row is asked once a row, the channels are one with the columns."""
     program = ow.fuse(raised).lower(np.ones((50, 40, 3), np.float32), target="host")
     assert "divided(" not in "".join(kernel.source for kernel in program.kernels)
+
+
+@pytest.mark.parametrize("x", [0.7, np.float32(0.7), np.array(0.7), np.array([0.7])])
+def test_one_element_of_a_table(x):
+    table = np.array([0.2, 0.5, 1.0])
+    fused = ow.fuse(
+        lambda x: (np.searchsorted(table, x), np.roll(table, 1)[np.asarray(x > 0.5) * 1])
+    )
+    found, expected = fused(np.asarray(x)), (np.searchsorted(table, x), table[0 if x > 0.5 else 2])
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1].reshape(()), expected[1])
+    np.testing.assert_array_equal(
+        ow.fuse(lambda x: np.digitize(x, [2.0, 0.5, -1.0]))(x), np.digitize(x, [2.0, 0.5, -1.0])
+    )
