@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from tests.fusion.suite import OUTCOMES
 
-OUTCOMES = "OPWEAVE_FUSION_OUTCOMES"
 PAIRS = int(os.environ.get("OPWEAVE_FUSION_PAIRS", "6"))
 BOOLS, INTEGERS, COMPLEX = "?", "bhilqBHILQ", "FD"
 FLOATS = "efd"
@@ -226,7 +226,9 @@ def made():
     return {"cupy": cupy, "cupy.testing": testing, "cupy.testing._loops": loops}
 
 
-sys.modules.update(made())
+def pytest_load_initial_conftests():
+    """Take CuPy's place, in this process alone, before a test imports it."""
+    sys.modules.update(made())
 
 
 def pytest_runtest_logreport(report):

@@ -7,10 +7,9 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from tests.fusion.cupy import OUTCOMES
-
 COMMIT = "6b6d9563c4f7410cd1866a11b2f71a60dd45a68c"
 PLACE = "OPWEAVE_CUPY"
+OUTCOMES = "OPWEAVE_FUSION_OUTCOMES"
 INSIDE = "cupy_tests/core_tests/fusion_tests"
 ROOT = Path(__file__).parents[2]
 FETCH = f"""\
