@@ -55,7 +55,9 @@ class Addressed(TypedOperand):
     @property
     def words(self) -> str:
         """The policy by which an op-code of a user's reads or writes whole chunks, or ""."""
-        return self.by.words if self.by and self.access.kind in ("chunk", "pixels") else ""
+        kind = self.access.kind
+        is_run = kind == "pixels" or (kind == "chunk" and not self.access.channel)
+        return self.by.words if self.by and is_run else ""
 
     def read(self, address: str) -> str:
         """What reads the element at an address."""

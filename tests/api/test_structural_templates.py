@@ -311,3 +311,16 @@ def test_the_words_of_a_policy_are_as_wide_as_it_says(dtype):
     assert kernel.replace("load", o.packed_pairs).sass.count(pairs) == 2 * count
     pixels = lowered(lambda x: o.saturation(x, 0.5), PICTURE, target="sm_80")
     assert pixels.replace("load", o.read_only).sass.count("LDG.E.128.CONSTANT") == 3
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("turned", [np.asfortranarray, lambda y: y[::-1], lambda y: y[:, ::-1]])
+def test_a_load_of_pixels_that_do_not_lie_in_rows_reads_them_one_by_one(turned):
+    codes = ow.opcodes
+    shift = codes.neighbour(step=-3, bounds="wrap").named("m")
+    rest = [shift, codes.bitwise_and("m", "y").named("k"), ow.store("z", "k")]
+    y = turned(np.arange(80, dtype=np.int32).reshape(40, 2))
+    loads = (ow.load("y"), ow.load("y", by=codes.streaming_load))
+    found = [ow.kernel([load, *rest], name="k1")(y) for load in loads]
+    for result in found:
+        np.testing.assert_array_equal(result, np.roll(y, 3, -1) & y)
