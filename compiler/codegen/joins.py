@@ -103,9 +103,9 @@ class JoinedReads(TableReads):
     def _chunk_of(self, value: Operand) -> str | None:
         """The registers of a window, or of joined ones, that one node reads; else None."""
         node = self.makers.get(value.id) if isinstance(value, Value) else None
-        if node is None or len(self.graph.users[node.result.id]) > 1:
+        if node is None or not isinstance(value, Value) or len(self.graph.users[value.id]) > 1:
             return None
-        if node.result in self.group.outputs:
+        if value in self.group.outputs:
             return None
         if not node.tables:
             joined = self._joined_windows(node)

@@ -131,3 +131,13 @@ def test_one_element_of_a_table(x):
     np.testing.assert_array_equal(
         ow.fuse(lambda x: np.digitize(x, [2.0, 0.5, -1.0]))(x), np.digitize(x, [2.0, 0.5, -1.0])
     )
+
+
+def test_the_second_of_two_results_is_joined():
+    def joined(x):
+        whole = np.modf(x)[1]
+        return np.concatenate([whole[1:], whole])
+
+    x = RNG.standard_normal(100).astype(np.float32) * 3
+    np.testing.assert_array_equal(ow.fuse(joined)(x), joined(x))
+    np.testing.assert_array_equal(ow.fuse(joined).unfused()(x), joined(x))
