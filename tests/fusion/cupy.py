@@ -34,6 +34,7 @@ def noted(test, **about):
 
 
 def of_test():
+    """The id of the test that runs, as pytest tells it."""
     return os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0]
 
 
