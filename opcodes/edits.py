@@ -55,7 +55,18 @@ def _elementwise(operator: Operator, opcodes: Any) -> tuple[OpCode, ...]:
             f"{operator.name}: expected one op-code over channels, found {len(codes)}: write "
             "them as statements of one"
         )
-    return codes
+    return _with_both(operator.opcodes[-1], codes)
+
+
+def _with_both(old: OpCode, codes: tuple[OpCode, ...]) -> tuple[OpCode, ...]:
+    """With the old row for a signed and an unsigned operand together, if none is given.
+
+    A text of its own would compare them as C does, as unsigned ones.
+    """
+    kept = tuple(row for row in old.rows if row.kinds == "m")
+    if len(codes) > 1 or any("m" in row.kinds for row in codes[0].rows):
+        return codes
+    return (replace(codes[0], rows=codes[0].rows + kept),)
 
 
 def _composite(operator: Operator, opcodes: Any, ulp: float | None) -> Operator:

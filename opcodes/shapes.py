@@ -27,12 +27,12 @@ class ShapeRule:
     Attributes:
         meets: pairs of extents that must be equal.
         result: shape of every result, once the pairs are equal; raises ``ShapeError``.
-        verb: for messages, the verb of "operands do not ..." where extents differ.
+        fault: for messages, what is wrong with operands whose extents differ; NumPy's words.
     """
 
     meets: Callable[[Sequence[Shape], Attrs], Pairs]
     result: Callable[[Sequence[Shape], Attrs], Shape]
-    verb: str = "broadcast"
+    fault: str = "could not be broadcast together"
 
 
 def broadcast_pairs(shapes: Sequence[Shape], attrs: Attrs | None = None) -> Pairs:
@@ -59,7 +59,9 @@ def broadcast_shape(shapes: Sequence[Shape], attrs: Attrs | None = None) -> Shap
             if at < 0 or shape[at] == 1:
                 continue
             if extent not in (1, shape[at]):
-                raise ShapeError(f"extents {extent} and {shape[at]} do not broadcast")
+                raise ShapeError(
+                    f"extents {extent} and {shape[at]} could not be broadcast together"
+                )
             extent = shape[at]
         out.append(extent)
     return tuple(out)
@@ -197,7 +199,7 @@ def mixing(channels: int, made: int) -> ShapeRule:
             raise ShapeError(f"expected a last axis of {channels} channels")
         return (*shapes[0][:-1], made)
 
-    return ShapeRule(meets, result, f"mix (a last axis of {channels} channels is expected)")
+    return ShapeRule(meets, result, f"do not mix (a last axis of {channels} channels is expected)")
 
 
 def no_pairs(shapes: Sequence[Shape], attrs: Attrs) -> Pairs:

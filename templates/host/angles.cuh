@@ -30,6 +30,7 @@ template <class T> OW_INLINE typename Format<T>::Bits far_or_not(T x) {  // in t
     const auto size = host_bits(fabs(x));
     return ~(size - host_bits(Quarter<T>::MOST)) & (size - Format<T>::ENDLESS);
 }
+template <class T> OW_INLINE auto far_or_none(T x) { return ~(host_bits(fabs(x)) - host_bits(Quarter<T>::MOST)); }
 template <class T> OW_INLINE bool is_near_angle(T x) { return !(far_or_not(x) & Format<T>::SIGN); }
 template <class T> OW_INLINE Angle<T> chosen_angle(bool near, Angle<T> a, Angle<T> b) {
     return {{near ? a.rest.hi : b.rest.hi, near ? a.rest.lo : b.rest.lo}, near ? a.quarter : b.quarter};
@@ -118,7 +119,10 @@ OW_INLINE double tan_of(Angle<double> a, double x) {
 }
 OW_INLINE float sin(float x) { return sin_of(angle_of(x), x); }
 OW_INLINE float cos(float x) { return cos_of(angle_of(x)); }
-OW_INLINE float tan(float x) { return tan_of(angle_of(x), x); }
+// tan of a NaN is that NaN, and of an infinity the processor's NaN: which sign one has behind a quotient
+// of pairs, the compiler decides, of one loop in one way and of another in another.
+template <class T> OW_INLINE T of_finite(T y, T x) { return x - x == (T)0 ? y : x - x; }
+OW_INLINE float tan(float x) { return of_finite(tan_of(angle_of(x), x), x); }
 
 // asin of a number from 0 to 1/2; of one beyond half the angle that is left to a quarter turn: the
 // sum of the two.

@@ -100,7 +100,7 @@ OW_INLINE Angle<double> angle_of(double x) {
 }
 OW_INLINE double sin(double x) { return sin_of(angle_of(x), x); }
 OW_INLINE double cos(double x) { return cos_of(angle_of(x)); }
-OW_INLINE double tan(double x) { return tan_of(angle_of(x), x); }
+OW_INLINE double tan(double x) { return of_finite(tan_of(angle_of(x), x), x); }
 
 // asin of a number from 0 to 1/2; of one beyond half the angle that is left to a quarter turn.
 OW_INLINE Pair<double> asin_pair(double size) {

@@ -181,8 +181,8 @@ OW_ORDINARY(sin, float, far_or_not(x), sin_of(near_angle(x), x))
 OW_ORDINARY(sin, double, far_or_not(x), sin_of(near_angle(x), x))
 OW_ORDINARY(cos, float, far_or_not(x), cos_of(near_angle(x)))
 OW_ORDINARY(cos, double, far_or_not(x), cos_of(near_angle(x)))
-OW_ORDINARY(tan, float, far_or_not(x), tan_of(near_angle(x), x))
-OW_ORDINARY(tan, double, far_or_not(x), tan_of(near_angle(x), x))
+OW_ORDINARY(tan, float, far_or_none(x), tan_of(near_angle(x), x))
+OW_ORDINARY(tan, double, far_or_none(x), tan_of(near_angle(x), x))
 #endif
 #ifndef OW_NO_LOGARITHMS
 #define OW_ORDINARY_LOGARITHM(T)                                                              \

@@ -1,10 +1,13 @@
 """Edits that do not fit, and wrong kinds of arguments, are typed errors that say why."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import opweave as ow
 from opweave.opcodes import errors as e
+from opweave.opcodes.codes import Fragment
 
 X = np.arange(6, dtype=np.float32)
 M = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -145,3 +148,22 @@ def test_wrong_kinds_of_arguments_are_typed_errors():
         ow.fuse(lambda x: x + 1).lower(x, target="sm_80").verify(x, schedule="x")
     with pytest.raises(ow.errors.EditError, match="a list of op-codes"):
         ow.kernel(ow.load("x"))
+
+
+MIXED = (Fragment("y < x", "fiub"), Fragment("compare(y, x) < 0", "m"))
+SIGNED_AND_UNSIGNED = [
+    ["y < x"],
+    ["t = y", "t < x"],
+    [replace(ow.opcodes.greater.opcodes[0], rows=MIXED)],
+    [ow.toggle("OTHER", 0, 1), "#if OTHER == 1\nx > y\n#else\ny < x\n#endif"],
+]
+
+
+@host
+@pytest.mark.parametrize("codes", SIGNED_AND_UNSIGNED)
+def test_an_edit_compares_signed_and_unsigned_numbers_as_numpy(codes):
+    edited = ow.opcodes.greater.with_opcodes(codes)
+    x, y = np.arange(4, dtype=np.uint64), np.array([-1, 0, 1, 5])
+
+    assert ow.fuse(lambda x, y: edited(x, y))(x, y).tolist() == [True, True, True, False]
+    assert ow.fuse(lambda x: edited(x, -1))(x).all()

@@ -224,7 +224,8 @@ def made():
     cupy.fuse, cupy.testing, cupy.get_array_module = fuse, testing, lambda *_: cupy
     cupy.cuda = mock.MagicMock()
     cupy._core = mock.MagicMock()
-    return {"cupy": cupy, "cupy.testing": testing, "cupy.testing._loops": loops}
+    modules = {"cupy": cupy, "cupy.testing": testing, "cupy.testing._loops": loops}
+    return modules | {"cupy.exceptions": np.exceptions}
 
 
 def pytest_load_initial_conftests():
