@@ -9,9 +9,9 @@ import re
 from math import frexp
 
 # Functions that have a short form for ordinary numbers.
-NAMES = (
-    "exp exp2 expm1 sinh cosh sin cos tan log log2 log10 log1p asinh acosh atanh cbrt pow".split()
-)
+NAMES = """
+    exp exp2 expm1 sinh cosh tanh sin cos tan asin acos atan log log2 log10 log1p asinh acosh atanh
+    cbrt pow""".split()
 INCLUDE, WITH = '#include "opweave.cuh"', '#include "ordinary.cuh"'
 LOOP = re.compile(
     r"^(?P<pragma>#pragma unroll\n)?"

@@ -128,7 +128,7 @@ OW_INLINE float tan(float x) { return of_finite(tan_of(angle_of(x), x), x); }
 // sum of the two.
 OW_INLINE Pair<float> asin_pair(float size) {
     const bool beyond = size > 0.5f;
-    const float near = zero_if_tiny(size);
+    const float near = is_tiny(size) ? 0.0f : size;  // a square that is subnormal takes long
     const float z = beyond ? (1.0f - size) * 0.5f : near * near, s = beyond ? sqrt(z) : size;
     const float p = horner(z, 0.033690847f, 0.017149238f, 0.031100662f, 0.044599403f, 0.07500094f,
         0.16666666f);
@@ -140,8 +140,8 @@ OW_INLINE float asin(float x) {
     const float y = 1.57079637f - fma(2.0f, a.hi, fma(2.0f, a.lo, 4.37113883e-08f));
     return copysign(size > 0.5f ? y : a.hi + a.lo, x);
 }
-OW_INLINE float acos(float x) {
-    const float size = fabs(x);
+template <bool ORDINARY = false> OW_INLINE float acos_of(float x) {
+    const float size = ORDINARY ? fabs(x) : zero_if_tiny(fabs(x));
     const bool beyond = size > 0.5f, negative = x < 0.0f;
     const Pair<float> a = asin_pair(size);
     const float times = beyond ? negative ? -2.0f : 2.0f : negative ? 1.0f : -1.0f;
@@ -159,10 +159,12 @@ OW_INLINE float atan_of(float a, float b, float side) {
         0.070319146f, -0.08931827f, 0.11088262f, -0.14284004f, 0.1999995f, -0.33333334f);
     return fma(quarters, 1.57079637f, s + fma(s * z, p, quarters * -4.37113883e-08f));
 }
-OW_INLINE float atan(float x) {
-    const float size = zero_if_tiny(fabs(x)), far = 0x1p30f;  // as near a quarter turn as infinity
-    return is_tiny(x) ? x : copysign(atan_of(size > far ? far : size, 1.0f, 1.0f), x);
+template <bool ORDINARY = false> OW_INLINE float atan_alone(float x) {
+    const float size = ORDINARY ? fabs(x) : zero_if_tiny(fabs(x)), far = 0x1p30f;  // as near a quarter turn as infinity
+    return !ORDINARY && is_tiny(x) ? x : copysign(atan_of(size > far ? far : size, 1.0f, 1.0f), x);
 }
+OW_INLINE float acos(float x) { return acos_of(x); }
+OW_INLINE float atan(float x) { return atan_alone(x); }
 OW_INLINE float atan2(float y, float x) {
     const float endless = __builtin_inff(), a = fabs(y), b = fabs(x);
     const bool ends = (a == endless) & (b == endless), none = (a == 0.0f) & (b == 0.0f);

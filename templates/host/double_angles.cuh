@@ -105,7 +105,7 @@ OW_INLINE double tan(double x) { return of_finite(tan_of(angle_of(x), x), x); }
 // asin of a number from 0 to 1/2; of one beyond half the angle that is left to a quarter turn.
 OW_INLINE Pair<double> asin_pair(double size) {
     const bool beyond = size > 0.5;
-    const double near = zero_if_tiny(size), z = beyond ? (1.0 - size) * 0.5 : near * near, root = __builtin_sqrt(z);
+    const double z = beyond ? (1.0 - size) * 0.5 : size * size, root = __builtin_sqrt(z);
     const double s = beyond ? root : size;
     const double lost = beyond && root > 0.0 ? fma(-root, root, z) / (root + root) : 0.0;
     const double p = horner(z, 0.028757816835701666, -0.014851845777569983, 0.017400860046142254,
@@ -114,14 +114,14 @@ OW_INLINE Pair<double> asin_pair(double size) {
         0.07499999999998433, 0.16666666666666669);
     return {s, fma(s * z, p, lost)};
 }
-OW_INLINE double asin(double x) {
-    const double size = fabs(x);
+template <bool ORDINARY = false> OW_INLINE double asin_of(double x) {
+    const double size = ORDINARY ? fabs(x) : zero_if_tiny(fabs(x));
     const Pair<double> a = asin_pair(size), sum = two_sum(1.5707963267948966, -2.0 * a.hi);
     const double y = sum.hi + (sum.lo + fma(-2.0, a.lo, 6.123233995736766e-17));
-    return copysign(size > 0.5 ? y : a.hi + a.lo, x);
+    return !ORDINARY && is_tiny(x) ? x : copysign(size > 0.5 ? y : a.hi + a.lo, x);
 }
-OW_INLINE double acos(double x) {
-    const double size = fabs(x);
+template <bool ORDINARY = false> OW_INLINE double acos_of(double x) {
+    const double size = ORDINARY ? fabs(x) : zero_if_tiny(fabs(x));
     const bool beyond = size > 0.5, negative = x < 0.0;
     const Pair<double> a = asin_pair(size);
     const double times = beyond ? negative ? -2.0 : 2.0 : negative ? 1.0 : -1.0;
@@ -153,10 +153,13 @@ OW_INLINE double atan_of(double a, double b, double side) {
     const Pair<double> sum = two_sum(0.7853981633974483 * eighths, s);
     return sum.hi + (sum.lo + fma(s * z, p, fma(3.061616997868383e-17, eighths, s_low)));
 }
-OW_INLINE double atan(double x) {
-    const double size = zero_if_tiny(fabs(x)), far = 0x1p60;  // as near a quarter turn as infinity
-    return is_tiny(x) ? x : copysign(atan_of(size > far ? far : size, 1.0, 1.0), x);
+template <bool ORDINARY = false> OW_INLINE double atan_alone(double x) {
+    const double size = ORDINARY ? fabs(x) : zero_if_tiny(fabs(x)), far = 0x1p60;  // as near a quarter turn as infinity
+    return !ORDINARY && is_tiny(x) ? x : copysign(atan_of(size > far ? far : size, 1.0, 1.0), x);
 }
+OW_INLINE double asin(double x) { return asin_of(x); }
+OW_INLINE double acos(double x) { return acos_of(x); }
+OW_INLINE double atan(double x) { return atan_alone(x); }
 OW_INLINE double atan2(double y, double x) {
     const double endless = __builtin_inf(), size = fabs(y), width = fabs(x);
     const double most = size > width ? size : width, tiny = most < 0x1p-900 ? 0x1p100 : 1.0;

@@ -77,14 +77,15 @@ OW_INLINE float cosh(float x) {
     const float half = half_exp(fabs(x));
     return half + 0.25f / half;
 }
-OW_INLINE float tanh(float x) {
-    const float size = zero_if_tiny(fabs(x)), z = size * size;
+template <bool ORDINARY = false> OW_INLINE float tanh_of(float x) {
+    const float size = ORDINARY ? fabs(x) : zero_if_tiny(fabs(x)), z = size * size;
     const FloatRest e = exp_rest(size > 10.0f ? 20.0f : size + size);
     const float scale = power_of_two_f(e.whole), grown = fma(scale, near_expm1(e.rest), scale);
     const float p = horner(z, -0.0066102277f, 0.021309389f, -0.05390943f, 0.13333113f, -0.3333333f);
     const float y = size < 0.55f ? fma(size * z, p, size) : 1.0f - 2.0f / (grown + 1.0f);
-    return is_tiny(x) ? x : copysign(y, x);
+    return !ORDINARY && is_tiny(x) ? x : copysign(y, x);
 }
+OW_INLINE float tanh(float x) { return tanh_of(x); }
 
 // Near 0 a polynomial, beyond 1 from that of -log(erfc(x)).
 OW_INLINE float erf(float x) {

@@ -36,18 +36,19 @@ template <class T> OW_INLINE Pair<T> quotient_by_inverse(T a, T low, Pair<T> b) 
 }
 
 // The bits of a number: its sign, infinity, NaN and 1; END, beyond which exp() has ended; and TINY,
-// below which 1 + x is 1 and sin(x) is x, and FAR, whose inverse is next to nothing.
+// below which 1 + x is 1 and sin(x) is x, MINUTE, below which a square is subnormal, and FAR, whose
+// inverse is next to nothing.
 template <class T> struct Format;
 template <> struct Format<float> {
     using Bits = unsigned;
     static constexpr Bits SIGN = 1u << 31, ENDLESS = 0x7f800000u, QUIET = 0x7fc00000u, ONE = 0x3f800000u;
-    static constexpr float END = 200.0f, TINY = 0x1p-30f, FAR = 0x1p100f;
+    static constexpr float END = 200.0f, TINY = 0x1p-30f, MINUTE = 0x1p-50f, FAR = 0x1p100f;
 };
 template <> struct Format<double> {
     using Bits = unsigned long long;
     static constexpr Bits SIGN = 1ULL << 63, ENDLESS = 0x7ff0000000000000ULL;
     static constexpr Bits QUIET = 0x7ff8000000000000ULL, ONE = 0x3ff0000000000000ULL;
-    static constexpr double END = 800.0, TINY = 0x1p-60, FAR = 0x1p900;
+    static constexpr double END = 800.0, TINY = 0x1p-60, MINUTE = 0x1p-400, FAR = 0x1p900;
 };
 OW_INLINE float of_bits(unsigned bits) { return host_float(bits); }
 OW_INLINE double of_bits(unsigned long long bits) { return host_double(bits); }
@@ -60,7 +61,10 @@ OW_INLINE float power_of_two_f(int n) { return host_float((unsigned)(n + 127) <<
 OW_INLINE float raised(float x) { return (float)(int)host_bits(x); }  // of one from 0 on: the count
 OW_INLINE double raised(double x) { return host_double(host_bits(x) | 0x4330000000000000ULL) - 0x1p52; }
 template <class T> OW_INLINE bool is_tiny(T x) { return fabs(x) < Format<T>::TINY; }
-template <class T> OW_INLINE T zero_if_tiny(T x) { return is_tiny(x) ? (T)0 : x; }
+// By a mask: where a number is chosen, g++ computes with either one.
+template <class T> OW_INLINE T zero_if_tiny(T x) {
+    return of_bits(host_bits(x) & ~mask_if<typename Format<T>::Bits>(is_tiny(x)));
+}
 // The same for exponentials, by two bits of the exponent: below 2**-63, and 2**-511.
 OW_INLINE float zero_if_minute(float x) { return host_bits(x) & 0x60000000u ? x : 0.0f; }
 OW_INLINE double zero_if_minute(double x) { return host_bits(x) & 0x6000000000000000ULL ? x : 0.0; }

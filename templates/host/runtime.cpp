@@ -70,6 +70,7 @@ struct Job {
     const Triple* grid;
     long long total, share, next;
     int working, places;  // workers at it, and how many more may join
+    int helped;           // workers that came in time for a share
 };
 
 // Python's functions, see FOR_LAUNCHES in runtime/host/launcher.py.
@@ -79,7 +80,7 @@ int (*handle_signals)();
 
 // Waking a thread takes some 20 microseconds, so a kernel this short runs on the caller's alone, unless
 // the threads are awake: while a long call goes on they look out for its next kernel.
-const long long WORTH_WAKING = 100000, LONG_CALL = 400000, WORTH_SHARING = 10000;
+const long long WORTH_WAKING = 60000, LONG_CALL = 400000, WORTH_SHARING = 10000;
 const long long LOOK_EVERY = 50000000;  // nanoseconds between looks at signals
 // What is over this soon (nanoseconds) keeps Python's lock: who lets go of it among many threads may wait
 // for milliseconds to get it back.
@@ -180,8 +181,10 @@ void* worker(void*) {
         --mine->places;
         ++mine->working;
         pthread_mutex_unlock(lock);
-        while (take_share(mine)) {}
+        const bool helped = take_share(mine);
+        while (helped && take_share(mine)) {}
         pthread_mutex_lock(lock);
+        mine->helped += helped;
         if (--mine->working == 0) pthread_cond_broadcast(idle);
     }
     return 0;
@@ -202,10 +205,10 @@ __attribute__((constructor)) void workers_at_fork() { pthread_atfork(0, 0, worke
 
 }  // namespace
 
-// Run all blocks on the caller's thread and on up to `helpers` others; how many threads there were, or
-// 0 if a signal has stopped it.
+// Run all blocks on the caller's thread and on up to `helpers` others; how many threads took part, or 0
+// if a signal has stopped it.
 static int run_helped(const Run* run, const char* args, long long total, int helpers, void** python) {
-    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0, helpers};
+    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0, helpers, 0};
     if (helpers > 0) pthread_mutex_lock(lock);
     if (helpers <= 0 || job) {  // another thread has the pool: run on the caller's alone
         if (helpers > 0) pthread_mutex_unlock(lock);
@@ -228,7 +231,7 @@ static int run_helped(const Run* run, const char* args, long long total, int hel
     pthread_mutex_lock(lock);
     while (mine.working) pthread_cond_wait(idle, lock);
     pthread_mutex_unlock(lock);
-    return stopped ? 0 : (workers < helpers ? workers : helpers) + 1;
+    return stopped ? 0 : mine.helped + 1;
 }
 
 // Callers that run at the same time share the threads out among them, so that an outer pool does not
