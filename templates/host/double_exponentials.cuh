@@ -85,10 +85,17 @@ OW_INLINE double cosh(double x) {
     const double half = scaled_exp({fabs(x), 0.0}, -1);
     return half + 0.25 / half;
 }
-OW_INLINE double tanh(double x) {
-    const double size = fabs(x);
-    const Pair<double> e = half_expm1(2.0 * (size < 20.0 ? size : 20.0));
-    const Pair<double> y = quotient_by_inverse(e.hi, e.lo, two_sum(1.0, e.hi));
-    return copysign(size < 0x1p-28 || x != x ? size : y.hi + y.lo, x);
+// As in float.
+template <bool ORDINARY = false> OW_INLINE double tanh_of(double x) {
+    const double size = ORDINARY ? fabs(x) : zero_if_tiny(fabs(x)), z = size * size;
+    const DoubleRest e = exp_rest(size > 20.0 ? 40.0 : size + size);
+    const double grown = ((behind_exp(e.rest) + e.rest) + 1.0) * power_of_two(e.whole);
+    const bool near = size < 0.55;
+    const double p = horner(z, -0.0001993365330261949, -0.020502376009330872, -0.33333333333333337);
+    const double q = horner(z, 0.00020670348953554467, 0.023296098905532907, 0.461507128027993, 1.0);
+    const double over = near ? size * z * p : -2.0, under = near ? q : grown + 1.0;
+    const double y = (near ? size : 1.0) + over / under;
+    return !ORDINARY && is_tiny(x) ? x : copysign(y, x);
 }
+OW_INLINE double tanh(double x) { return tanh_of(x); }
 OW_AS_BEFORE

@@ -77,12 +77,17 @@ OW_INLINE float cosh(float x) {
     const float half = half_exp(fabs(x));
     return half + 0.25f / half;
 }
+// Of x + x * x * x P(x * x) / Q(x * x) or, from 0.55 on, 1 - 2 / (exp(2 x) + 1) the quotient is one division.
 template <bool ORDINARY = false> OW_INLINE float tanh_of(float x) {
     const float size = ORDINARY ? fabs(x) : zero_if_tiny(fabs(x)), z = size * size;
-    const FloatRest e = exp_rest(size > 10.0f ? 20.0f : size + size);
-    const float scale = power_of_two_f(e.whole), grown = fma(scale, near_expm1(e.rest), scale);
-    const float p = horner(z, -0.0066102277f, 0.021309389f, -0.05390943f, 0.13333113f, -0.3333333f);
-    const float y = size < 0.55f ? fma(size * z, p, size) : 1.0f - 2.0f / (grown + 1.0f);
+    const float inside = size > 10.0f ? 10.0f : size;
+    const WholeFloat w = whole_near(inside, 2.88539004f);
+    const float part = exp2_near(fma(inside, 2.88539004f, -w.n));
+    const float grown = host_float(host_bits(part) + ((unsigned)w.whole << 23));
+    const bool near = size < 0.55f;
+    const float over = near ? size * z * -0.33333331f : -2.0f;
+    const float under = near ? horner(z, -0.001866968f, 0.3999957f, 1.0f) : grown + 1.0f;
+    const float y = (near ? size : 1.0f) + over / under;
     return !ORDINARY && is_tiny(x) ? x : copysign(y, x);
 }
 OW_INLINE float tanh(float x) { return tanh_of(x); }

@@ -86,7 +86,7 @@ OW_INLINE void ow_run_pass(const index_t first, const index_t end, const index_t
     }
 }
 
-// What sets the first bit: a size above the largest; one whose square is subnormal, but 0; and outside
+// What sets the first bit: a size above the largest; one whose cube is subnormal, but 0; and outside
 // of the normal numbers from 0 on.
 template <class T> OW_INLINE auto above(T x, T most) { return host_bits(most) - host_bits(fabs(x)); }
 template <class T> OW_INLINE auto minute(T x) {
@@ -181,7 +181,7 @@ OW_ORDINARY(cosh, double, above(x, 708.0), ordinary_cosh(x))
 OW_ORDINARY(expm1, float, above(x, 86.5f), expm1_of(x, exp_rest(zero_if_tiny(x))))
 OW_ORDINARY(expm1, double, above(x, 708.0), expm1_of(x, half_expm1_inside(zero_if_tiny(x))))
 OW_ORDINARY(tanh, float, minute(x), tanh_of<true>(x))
-OW_ORDINARY(tanh, double, 0ULL, tanh(x))
+OW_ORDINARY(tanh, double, minute(x), tanh_of<true>(x))
 #endif
 #ifndef OW_NO_ANGLES
 OW_ORDINARY(sin, float, far_or_not(x), sin_of(near_angle(x), x))
