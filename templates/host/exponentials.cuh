@@ -84,9 +84,9 @@ template <bool ORDINARY = false> OW_INLINE float tanh_of(float x) {
     const WholeFloat w = whole_near(inside, 2.88539004f);
     const float part = exp2_near(fma(inside, 2.88539004f, -w.n));
     const float grown = host_float(host_bits(part) + ((unsigned)w.whole << 23));
-    const bool near = size < 0.55f;
-    const float over = near ? size * z * -0.33333331f : -2.0f;
-    const float under = near ? horner(z, -0.001866968f, 0.3999957f, 1.0f) : grown + 1.0f;
+    const bool near = !(size >= 0.55f);  // a NaN, too, which stays one
+    const float over = near ? size * z * horner(z, -0.3333333f) : -2.0f;
+    const float under = near ? horner(z, -0.0018669679f, 0.3999957f, 1.0f) : grown + 1.0f;
     const float y = (near ? size : 1.0f) + over / under;
     return !ORDINARY && is_tiny(x) ? x : copysign(y, x);
 }

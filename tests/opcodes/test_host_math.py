@@ -14,7 +14,15 @@ from opweave.runtime.binaries.build import HOST_INCLUDE
 from opweave.runtime.host.launcher import load_library
 from opweave.templates import TEMPLATES
 from tests.support.data import applied
-from tests.support.fits import FITS, coefficients, power_of_turn, text, turns
+from tests.support.fits import (
+    FITS,
+    QUOTIENTS,
+    coefficients,
+    power_of_turn,
+    quotient,
+    text,
+    turns,
+)
 from tests.support.fits import largest_error as error_of_fit
 
 pytestmark = pytest.mark.host
@@ -204,13 +212,24 @@ def test_exponentials_are_rounded_once_where_results_are_subnormal(dtype):
     np.testing.assert_array_equal(made, np.ldexp(dtype(1), powers.astype(np.int32)))
 
 
+def in_headers(fit, numbers):
+    """How often the host's headers have a polynomial of these coefficients."""
+    headers = "".join(p.read_text() for p in sorted((TEMPLATES / "host").glob("*.cuh")))
+    found = ", ".join(text(fit, c) for c in numbers)
+    return re.sub(r"\s+", " ", headers).count(f", {found})")
+
+
 @pytest.mark.parametrize("name", FITS)
 def test_the_header_has_the_coefficients_of_a_fit(name):
-    fit = FITS[name]
-    headers = "".join(p.read_text() for p in sorted((TEMPLATES / "host").glob("*.cuh")))
-    found = ", ".join(text(fit, c) for c in coefficients(fit))
+    assert in_headers(FITS[name], coefficients(FITS[name])) == 1
 
-    assert re.sub(r"\s+", " ", headers).count(f"{found})") == 1
+
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_the_header_has_the_coefficients_of_a_quotient_which_keeps_its_error(name):
+    fit = QUOTIENTS[name]
+
+    assert [in_headers(fit, numbers) for numbers in quotient(fit)] == [1, 1]
+    assert error_of_fit(fit, *quotient(fit)) <= fit.error
 
 
 def test_the_header_has_the_powers_modulo_a_turn():

@@ -10,7 +10,7 @@ small factor of the best polynomial of its degree, in long double and then round
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -23,6 +23,18 @@ LN2 = np.log(L(2))
 LN10 = np.log(L(10))
 HALF_LOG2 = math.log10(2) / 2
 EIGHTH = math.pi / 4  # of a turn
+
+
+class Quotient(NamedTuple):
+    """The same for a polynomial of degree ``over`` by one of degree ``under``, which begins with 1."""
+
+    function: Callable
+    low: float
+    high: float
+    over: int
+    under: int
+    error: float
+    single: bool = False
 
 
 class Fit(NamedTuple):
@@ -127,7 +139,6 @@ FITS: dict[str, Fit] = {
     "float exp2": Fit(exp_of(LN2, 1), -0.5, 0.5, 5, 2e-7, single=True),
     "float exp10": Fit(exp_of(LN10, 1), -HALF_LOG2, HALF_LOG2, 5, 2e-7, single=True),
     "float sinh": Fit(series(factorials(3, 2)), 0, 1, 3, 2e-7, single=True),
-    "float tanh": Fit(odd_tail(np.tanh), 0, 0.55**2, 4, 2e-7, single=True),
     "float log": Fit(log_tail, SQRT2 / 2 - 1, SQRT2 - 1, 8, 2e-7, single=True),
     "float atanh": Fit(series(odd_reciprocals(2, 1)), 0, (SQRT2 - 1) ** 4, 3, 2e-7, single=True),
     "float asin": Fit(series(arcsine_terms()), 0, 0.25, 5, 2e-7, single=True),
@@ -141,12 +152,47 @@ FITS: dict[str, Fit] = {
     "erfc": Fit(scaled_erfc, -1, (10.1 - 2.5) / (10.1 + 2.5), 12, 1e-10),
 }
 
+QUOTIENTS: dict[str, Quotient] = {
+    "double tanh": Quotient(odd_tail(np.tanh), 0, 0.55**2, 2, 3, 5e-16),
+    "float tanh": Quotient(odd_tail(np.tanh), 0, 0.55**2, 0, 2, 2e-7, single=True),
+}
+
+
+def nodes(fit: Fit | Quotient, count: int) -> np.ndarray:
+    """The Chebyshev nodes of its interval."""
+    found = np.cos((2 * np.arange(count, dtype=L) + 1) * PI / (2 * count))
+    return (L(fit.low) + L(fit.high)) / 2 + (L(fit.high) - L(fit.low)) / 2 * found
+
+
+def quotient(fit: Quotient) -> tuple[list[float], list[float]]:
+    """Coefficients of both polynomials of the interpolation, highest powers first."""
+    over, under = range(fit.over + 1), range(1, fit.under + 1)
+    x = nodes(fit, len(over) + len(under))
+    points = [
+        [Fraction(*v.as_integer_ratio()) for v in pair]
+        for pair in zip(x, fit.function(x), strict=True)
+    ]
+    made = solved([[*(a**i for i in over), *(-b * a**i for i in under), b] for a, b in points])
+    kind = np.float32 if fit.single else np.float64
+    rounded = [float(kind(float(c))) for c in made]
+    return rounded[fit.over :: -1], [*rounded[: fit.over : -1], 1.0]
+
+
+def solved(rows: list[list[Fraction]]) -> list[Fraction]:
+    """The solution of linear equations, each given with its right side; exact."""
+    for i in range(len(rows)):
+        rows[i:] = sorted(rows[i:], key=lambda row: -abs(row[i]))
+        rows[i] = [v / rows[i][i] for v in rows[i]]
+        for j, row in enumerate(rows):
+            if j != i:
+                rows[j] = [a - row[i] * b for a, b in zip(row, rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
 
 def coefficients(fit: Fit) -> list[float]:
     """Coefficients of the interpolation at the Chebyshev nodes, highest power first."""
     count = fit.degree + 1
-    nodes = np.cos((2 * np.arange(count, dtype=L) + 1) * PI / (2 * count))
-    x = (L(fit.low) + L(fit.high)) / 2 + (L(fit.high) - L(fit.low)) / 2 * nodes
+    x = nodes(fit, count)
     divided = fit.function(x)
     for j in range(1, count):  # Newton's divided differences
         divided[j:] = (divided[j:] - divided[j - 1 : -1]) / (x[j:] - x[:-j])
@@ -186,17 +232,18 @@ def arctangent(n: int, bits: int) -> int:
     return total
 
 
-def text(fit: Fit, found: float) -> str:
+def text(fit: Fit | Quotient, found: float) -> str:
     """A coefficient as it stands in the source."""
     return f"{np.float32(found)!s}f" if fit.single else repr(found)
 
 
-def largest_error(fit: Fit, found: list[float]) -> float:
-    """The largest relative error of a polynomial over its interval."""
+def largest_error(fit: Fit | Quotient, found: list[float], under: Sequence[float] = (1,)) -> float:
+    """The largest relative error of a polynomial, or of a quotient, over its interval."""
     x = np.linspace(L(fit.low), L(fit.high), 20_002)[1:-1]
     x = x[np.abs(x) > 1e-3]  # nearer to 0 some of the functions themselves lose digits
-    made = np.polyval(np.array(found, L), x)
-    return float(np.max(np.abs((fit.beside + made) / (fit.beside + fit.function(x)) - 1)))
+    made = np.polyval(np.array(found, L), x) / np.polyval(np.array(under, L), x)
+    beside = getattr(fit, "beside", 0)
+    return float(np.max(np.abs((beside + made) / (beside + fit.function(x)) - 1)))
 
 
 if __name__ == "__main__":
@@ -204,3 +251,7 @@ if __name__ == "__main__":
         found = coefficients(fit)
         print(f"{name}: {', '.join(text(fit, c) for c in found)}")
         print(f"  relative error {largest_error(fit, found):.1e}")
+    for name, fit in QUOTIENTS.items():
+        for found in quotient(fit):
+            print(f"{name}: {', '.join(text(fit, c) for c in found)}")
+        print(f"  relative error {largest_error(fit, *quotient(fit)):.1e}")
