@@ -89,6 +89,8 @@ OW_INLINE void ow_run_pass(const index_t first, const index_t end, const index_t
 // What sets the first bit: a size above the largest; one whose cube is subnormal, but 0; and outside
 // of the normal numbers from 0 on.
 template <class T> OW_INLINE auto above(T x, T most) { return host_bits(most) - host_bits(fabs(x)); }
+// The same but for NaN, which some of the short forms keep.
+template <class T> OW_INLINE auto beyond(T x, T most) { return above(x, most) & ~(Format<T>::ENDLESS - host_bits(fabs(x))); }
 template <class T> OW_INLINE auto minute(T x) {
     const auto size = host_bits(fabs(x));
     return (size - host_bits(Format<T>::MINUTE)) & (0 - size);
@@ -158,10 +160,10 @@ OW_INLINE double ordinary_exp2(double x) {
     const double t = x + 6755399441055744.0, y = exp2_near(x - (t - 6755399441055744.0));
     return y * power_of_two((long long)(host_bits(t) - 0x4338000000000000ULL));
 }
-OW_ORDINARY(exp, float, above(x, 86.5f), ordinary_exp(x))
-OW_ORDINARY(exp, double, above(x, 708.0), ordinary_exp(x))
-OW_ORDINARY(exp2, float, above(x, 125.0f), ordinary_exp2(x))
-OW_ORDINARY(exp2, double, above(x, 1020.0), ordinary_exp2(x))
+OW_ORDINARY(exp, float, beyond(x, 86.5f), ordinary_exp(x))
+OW_ORDINARY(exp, double, beyond(x, 708.0), ordinary_exp(x))
+OW_ORDINARY(exp2, float, beyond(x, 125.0f), ordinary_exp2(x))
+OW_ORDINARY(exp2, double, beyond(x, 1020.0), ordinary_exp2(x))
 OW_INLINE float ordinary_sinh(float x) {
     const float size = zero_if_tiny(fabs(x));
     return sinh_of(x, size, ordinary_exp(exp_rest(size), -1));
