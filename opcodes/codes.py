@@ -149,9 +149,10 @@ class OpCode:
         if not kinds:  # a number
             return self.rows[0]
         key = "m" if kinds in ("iu", "ui") else kinds[0]
-        for row in self.rows:
-            if key in row.kinds:
-                return row
+        for wanted in (key, kinds[0]):
+            for row in self.rows:
+                if wanted in row.kinds:
+                    return row
         raise FragmentError(f"{self.name}: no op-code for operands of kind {kinds!r}")
 
     @property

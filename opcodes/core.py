@@ -127,10 +127,9 @@ class Operator:
 
         What it means stays: ``check`` holds the new op-codes to it, by ``ulp`` or else the error
         of the old ones.  ``opcodes`` is a fragment or a list: for an elementwise operator as in
-        ``ow.operator``, for a reduction, scan or product as in ``ow.reduction`` and ``ow.product``
-        (a fragment alone begins with what the old one does).  The old row for a signed and an
-        unsigned operand of 64 bits stays, unless one is given.  For a composite it is the list of
-        its parts, as long as before, with other op-codes, or ``{"exp": edited}`` with operators.
+        ``ow.operator`` (one for a signed and an unsigned operand stays), for a reduction, scan or
+        product as in ``ow.reduction`` and ``ow.product`` (a fragment begins with what the old one
+        does).  Of a composite it is the list of its parts, or ``{"exp": edited}`` with operators.
 
         Raises:
             EditError: an operator of another kind; says why its list can only be read.

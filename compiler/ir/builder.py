@@ -51,21 +51,12 @@ def _check_rows(operator: Operator, loop: Sequence[DType], results: Sequence[DTy
         try:
             row = code.row(operator.kinds(code, loop))
         except FragmentError:
+            found = next((dtype for dtype in loop if dtype.is_complex), loop[0])
+            parts = "; take its .real, .imag or abs()" if found.is_complex else ""
             name = "" if code.name == operator.name else f" {code.name}"
-            raise DTypeError(f"no op-code{name} for {_of_no_row(loop)}") from None
+            raise DTypeError(f"no op-code{name} for {found.numpy_name}{parts}") from None
         if row.start and operator.accumulator is not None:
             number_of(row.start, operator.accumulator(results[0]))
-
-
-def _of_no_row(loop: Sequence[DType]) -> str:
-    """The types that an op-code has no row for, and what to do."""
-    found = next((dtype for dtype in loop if dtype.is_complex), None)
-    if found is not None:
-        return f"{found.numpy_name}; take its .real, .imag or abs()"
-    if {dtype.kind for dtype in loop} == {"i", "u"}:
-        both = " and ".join(str(np.dtype(dtype.numpy_name)) for dtype in loop)
-        return f"{both} together, which C takes for unsigned; cast one of them"
-    return loop[0].numpy_name
 
 
 class GraphBuilder:

@@ -278,7 +278,7 @@ STORED = "out_v[c][l] = v0;"
 SHORT = {
     "const float v0 = exp(x_v[c][l]);": "const float v0 = exp(ow_noted, x_v[c][l]);",
     "const float v0 = exp(sin(x)) + y.log(x);": "const float v0 = exp(ow_noted, sin(ow_noted, x)) + y.log(x);",
-    "const float v0 = tanh(x) + own_exp(x);": None,
+    "const float v0 = erf(x) + own_exp(x);": None,
     "const float v0 = std::exp(x);": None,
     "const float v0 = x_v[c][l] / scale;": "const float v0 = row_quotient(ow_noted, x_v[c][l], scale);",
     "const float v0 = round_f16(x / -0.1f);": "const float v0 = round_f16(row_quotient(ow_noted, x, -0.1f));",
