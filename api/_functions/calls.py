@@ -69,7 +69,7 @@ class Calls:
             return None
         try:
             known = self._known.get(self.key(call, on_gpu))
-        except TypeError:
+        except (TypeError, ValueError):
             return None  # an unhashable static: reported by the guard
         return _serving(known, call.values) if known else None
 

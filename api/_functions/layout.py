@@ -93,7 +93,7 @@ class Call(NamedTuple):
         made = self.layout.structure, tuple(map(argument_kind, self.values, self.layout.static))
         try:
             hash(made)
-        except TypeError:
+        except (TypeError, ValueError):  # the second of memory that may change
             return tuple(map(type, self.values))
         return made
 

@@ -20,6 +20,8 @@ def kind_of(cls: type) -> ArrayKind:
     if issubclass(cls, pyarrow.ChunkedArray):
         do = "{x}.combine_chunks()"
         return refusing(LABEL, "pyarrow.ChunkedArray, whose chunks lie apart", do)
+    if issubclass(cls, pyarrow.Scalar):
+        return ArrayKind(LABEL, number, give, "pyarrow.scalar({x})")
     if issubclass(cls, pyarrow.NumericArray):
         return ArrayKind(LABEL, view, give, "pyarrow.array({x})")
     found = f"pyarrow.{cls.__name__}, whose elements are no numbers in a row"
@@ -40,6 +42,22 @@ def view(array: Any) -> Any:
     except _pyarrow().ArrowInvalid as error:
         do = f"{{x}}.cast(pyarrow.int{array.type.bit_width}())"  # dates and times count units
         raise NotTaken(f"one of {array.type} ({error})", do) from None
+
+
+def number(scalar: Any) -> Any:
+    """A scalar as an array without dimensions, read-only.
+
+    Raises:
+        NotTaken: it is null, or no number.
+    """
+    types = _pyarrow().types
+    if not (types.is_integer(scalar.type) or types.is_floating(scalar.type)):
+        raise NotTaken(f"a scalar of {scalar.type}, which is no number", "{x}.as_py()")
+    if not scalar.is_valid:
+        raise NotTaken("a scalar that is null, which a kernel has not", "a number")
+    made = np.asarray(scalar.as_py(), scalar.type.to_pandas_dtype())
+    made.flags.writeable = False
+    return made
 
 
 def give(array: Any, like: Any) -> Any:

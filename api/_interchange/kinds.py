@@ -54,6 +54,7 @@ ROWS = (
     ("dask.array", "Array", "dask_arrays"),
     ("pyarrow", "Array", "arrow_arrays"),
     ("pyarrow", "ChunkedArray", "arrow_arrays"),
+    ("pyarrow", "Scalar", "arrow_arrays"),
 )
 # Types of most values, which are no arrays of others.
 COMMON = (np.ndarray, float, int, bool, str, type(None), tuple, list, dict, np.float64, np.float32)

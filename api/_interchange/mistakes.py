@@ -21,6 +21,11 @@ from opweave.opcodes.errors import (
 # What NumPy and torch say of a tensor beside an array, where they do not name its class: NumPy
 # takes the sum of what has an operator of its own for that of two sequences.
 UNNAMED = {"torch": ("Concatenation operation is not implemented", "unsupported ScalarType")}
+# What Python and NumPy say where a method of the library's and one of NumPy's have one name: of
+# x.size(0), x.sum(dim=0), x.view(-1), x.astype(torch.float64).
+OF_ONE_NAME = (
+    "is not callable", "unexpected keyword argument", "Cannot interpret", "is not a dtype"
+)  # fmt: skip
 INSIDE = "inside of a fused function arrays are NumPy's"
 
 
@@ -43,6 +48,11 @@ def told_of(
         cls: of the arrays that it was called with.
         read_only: asks for the classes of those that cannot be written to.
     """
+    if isinstance(error, TypeError) and any(sign in str(error) for sign in OF_ONE_NAME):
+        error.add_note(
+            f"{name} was called with {called(cls)}: {INSIDE}, and methods and dtypes, too: "
+            "x.size is a number there, x.sum takes axis=, and x.dtype is one of NumPy's"
+        )
     if isinstance(error, OpweaveError):
         return None
     if isinstance(error, AttributeError):

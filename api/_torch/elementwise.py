@@ -23,11 +23,26 @@ ERF = of_array("erf")
 
 
 def added(x: Any, y: Any, alpha: Any = 1) -> Any:
-    return x + (y if alpha == 1 else y * alpha)
+    """x + alpha * y; in 16 bits it is rounded once, as by torch."""
+    if alpha == 1:
+        return x + y
+    x, y, alpha = in_single(x, y, alpha)
+    return x + y * alpha
 
 
 def subtracted(x: Any, y: Any, alpha: Any = 1) -> Any:
-    return x - (y if alpha == 1 else y * alpha)
+    if alpha == 1:
+        return x - y
+    x, y, alpha = in_single(x, y, alpha)
+    return x - y * alpha
+
+
+def in_single(*operands: Any) -> list[Any]:
+    """16-bit floats as float32, and numbers beside them, rounded to 16 bits."""
+    kind = next(x.dtype for x in operands if hasattr(x, "dtype"))
+    if kind.itemsize != 2 or kind.kind in "iu":
+        return [*operands]
+    return [widened(x) if hasattr(x, "dtype") else float(kind.type(x)) for x in operands]
 
 
 def reversed_difference(x: Any, y: Any, alpha: Any = 1) -> Any:
@@ -150,12 +165,13 @@ TWO: dict[str, tuple[Any, tuple[str, ...]]] = {
     "logical_and": (np.logical_and, PLAIN), "logical_or": (np.logical_or, PLAIN),
     "logical_xor": (np.logical_xor, PLAIN),
 }  # fmt: skip
+EXACT = frozenset("mul leaky_relu elu softplus".split())  # see ``AtenRow.exact``; and div
 OTHERS = {
     "aten.atan2.default": AtenRow(np.arctan2, FLOATS),
-    "aten.div.Tensor": AtenRow(np.divide, FLOATS),
-    "aten.div.Scalar": AtenRow(np.divide, FLOATS),
-    "aten.div.Tensor_mode": AtenRow(rounded_quotient, DEFAULT, left=is_wide_quotient),
-    "aten.div.Scalar_mode": AtenRow(rounded_quotient, DEFAULT, left=is_wide_quotient),
+    "aten.div.Tensor": AtenRow(np.divide, FLOATS, exact=True),
+    "aten.div.Scalar": AtenRow(np.divide, FLOATS, exact=True),
+    "aten.div.Tensor_mode": AtenRow(rounded_quotient, DEFAULT, left=is_wide_quotient, exact=True),
+    "aten.div.Scalar_mode": AtenRow(rounded_quotient, DEFAULT, left=is_wide_quotient, exact=True),
     "aten.fmod.Tensor": AtenRow(np.fmod, DEFAULT, left=may_be_zero),
     "aten.fmod.Scalar": AtenRow(np.fmod, DEFAULT, left=may_be_zero),
     "aten.remainder.Tensor": AtenRow(np.remainder, DEFAULT, left=may_be_zero),
@@ -170,10 +186,16 @@ OTHERS = {
     "aten.where.self": AtenRow(np.where, DEFAULT, first=1),
 }
 TABLE: dict[str, AtenRow] = {
-    **{f"aten.{name}.default": AtenRow(f, FLOATS, last=1) for name, f in ONE_OF_FLOATS.items()},
-    **{f"aten.{name}.default": AtenRow(f, DEFAULT, last=1) for name, f in ONE.items()},
     **{
-        f"aten.{name}.{overload}": AtenRow(f, DEFAULT, last=2)
+        f"aten.{name}.default": AtenRow(f, FLOATS, last=1, exact=name in EXACT)
+        for name, f in ONE_OF_FLOATS.items()
+    },
+    **{
+        f"aten.{name}.default": AtenRow(f, DEFAULT, last=1, exact=name in EXACT)
+        for name, f in ONE.items()
+    },
+    **{
+        f"aten.{name}.{overload}": AtenRow(f, DEFAULT, last=2, exact=name in EXACT)
         for name, (f, overloads) in TWO.items()
         for overload in overloads
     },

@@ -88,7 +88,7 @@ def _step(node: Any, places: dict[Any, int]) -> RecipeStep:
             return Held(places[value], wanted if cast and kept != wanted else None)
         if isinstance(value, list | tuple):
             return [held(each, cast) for each in value]
-        return value
+        return wrapped(value, wanted) if cast else value
 
     count = len(node.args) if row.last is None else row.last
     args = [
@@ -111,7 +111,18 @@ def computed_in(row: AtenRow, node: Any) -> Any:
     kind = common.ELEMENTWISE_TYPE_PROMOTION_KIND[row.types]
     operands = _flat(asked_of(node).args[row.first : row.last])
     _, dtype = common.elementwise_dtypes(*operands, type_promotion_kind=kind)
+    is_short = dtype.is_floating_point and dtype.itemsize == 2
+    # a tensor without dimensions is a number to torch's kernels, but where it comes first
+    if row.exact and is_short and operands[0].dtype == dtype:
+        return np.dtype(np.float32)
     return np_dtype(dtype)
+
+
+def wrapped(value: Any, dtype: Any) -> Any:
+    """An integer in an integer type, modulo its range, as torch converts one."""
+    if type(value) is not int or dtype is None or dtype.kind not in "iu":
+        return value
+    return int(np.int64(value).astype(dtype))
 
 
 def asked_of(node: Any) -> AtenCall:
@@ -198,8 +209,8 @@ class RecipeFunction:
 
 
 def in_order(value: Any) -> Any:
-    """A result whose last axis is the innermost in memory, which NumPy may have otherwise."""
-    return value.copy("C") if value.ndim > 1 else value
+    """A result that lies in order in memory; NumPy's may lie by columns, or backwards."""
+    return value.copy("C") if value.ndim else value
 
 
 def _unknown(steps: Sequence[RecipeStep], known: dict[int, Any]) -> tuple[RecipeStep, ...]:

@@ -22,6 +22,8 @@ class AtenRow(NamedTuple):
         left: whether a node is left to PyTorch, see ``AtenCall``.
         moves: it computes nothing, and moves or views elements.
         makes: ``compute`` gets the type of the result as ``dtype=``.
+        exact: numbers beside 16-bit floats are not rounded to 16 bits first; which operators do
+            so, PyTorch's kernels decide (``opmath`` in its aten/src/ATen/native/cpu).
     """
 
     compute: Callable[..., Any]
@@ -31,6 +33,7 @@ class AtenRow(NamedTuple):
     left: Callable[[AtenCall], bool] | None = None
     moves: bool = False
     makes: bool = False
+    exact: bool = False
 
 
 class AtenCall(NamedTuple):

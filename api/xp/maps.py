@@ -112,9 +112,15 @@ def node_of(x: Any, what: str) -> LazyNode:
     if isinstance(x, Handle):
         return x._node
     raise ArgumentError(
-        f"{what}: expected an array of opweave.xp, found {shown(x)}, of type "
-        f"{type(x).__name__}{at_line()}: make one by xp.asarray"
+        f"{what}: expected an array of opweave.xp, found {_found(x)}{at_line()}: make one by "
+        "xp.asarray"
     )
+
+
+def _found(x: Any) -> str:
+    """What stands in an array's place: an array by its shape, else the value."""
+    shape = getattr(x, "shape", None)
+    return f"{shown(x) if shape is None else f'one of shape {shape}'}, of type {type(x).__name__}"
 
 
 def operand_of(x: Any, what: str) -> Any:

@@ -32,6 +32,21 @@ def test_other_results_are_arrow_scalars_and_bits():
     assert found[2] is given
 
 
+def test_a_scalar_of_arrows_is_taken_as_a_result_is_given():
+    given = pyarrow.array(ROW)
+    mean = ow.fuse(lambda x: x.mean())(given)
+    found = ow.fuse(lambda x, m: x - m)(given, mean)
+    assert (found.to_numpy() == ROW - ROW.mean()).all()
+
+
+@pytest.mark.parametrize(("scalar", "found"), [
+    (pyarrow.scalar(None, pyarrow.float64()), "null"), (pyarrow.scalar("a"), "string")
+])  # fmt: skip
+def test_a_scalar_that_is_no_number_is_refused(scalar, found):
+    with pytest.raises(e.InterchangeError, match=found):
+        SCALED(scalar)
+
+
 def test_neither_arguments_nor_results_are_copied():
     from opweave._interchange.arrow_arrays import give, view
 

@@ -239,6 +239,28 @@ def test_a_method_of_the_librarys_is_refused_in_numpys_place(name, fullgraph):
         assert cause[-1].lineno == function.__code__.co_firstlineno
 
 
+OF_ONE_NAME = {
+    "size": lambda torch, x: x * x.size(0),
+    "sum": lambda torch, x: x.sum(dim=0),
+    "view": lambda torch, x: x.view(-1),
+    "astype": lambda torch, x: x.astype(torch.float64),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE_NAME)
+def test_a_method_that_numpy_has_otherwise_is_told_of(name):
+    torch = pytest.importorskip("torch")
+    fused = ow.fuse(lambda x: OF_ONE_NAME[name](torch, x))
+    with pytest.raises(TypeError) as caught:
+        fused(torch.ones(2, 3))
+    assert "inside of a fused function arrays are NumPy's" in "".join(caught.value.__notes__)
+
+
+def test_memory_that_may_change_is_refused_with_what_to_pass():
+    with pytest.raises(e.ArgumentError, match=r"found memoryview; pass np.asarray\(x\)"):
+        SCALED(memoryview(bytearray(8)))
+
+
 BESIDE_NUMPY = {
     "times": lambda torch, x: x * torch.ones(6),
     "plus": lambda torch, x: x + torch.ones(6),

@@ -115,6 +115,54 @@ def test_numbers_of_16_bits(dtype):
     assert_like(compiled(run)(x), run(x), 3e-2)
 
 
+# Operators with numbers, which PyTorch rounds to 16 bits before some of them, and before others not.
+WITH_NUMBERS = {
+    "times": lambda x, s: (x * s, s * x, x * torch.tensor(s), torch.tensor(s) * x),
+    "over": lambda x, s: (x / s, x / torch.tensor(s), torch.div(x, s, rounding_mode="floor")),
+    "plus": lambda x, s: (x + s, s - x, x + torch.tensor(s), torch.add(x, x, alpha=s)),
+    "remainders": lambda x, s: (torch.fmod(x, s), torch.remainder(x, s)),
+    "activations": lambda x, s: (F.leaky_relu(x, s), F.elu(x, s), F.hardtanh(x, -s, s)),
+    "comparisons": lambda x, s: (x < s, x.clamp_min(s), torch.where(x > 0, x, s)),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("number", [1.1003, 0.0123, 300.7, 1e-8, 3])
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+def test_numbers_beside_16_bits_are_rounded_where_torch_rounds_them(name, number, dtype):
+    x = (torch.rand(1000) * 8 - 4).to(dtype)
+    found = compiled(lambda x: WITH_NUMBERS[name](x, number))(x)
+    for got, wanted in zip(found, WITH_NUMBERS[name](x, number), strict=True):
+        differ = (got != wanted) & ~(got.isnan() & wanted.isnan())
+        assert differ.sum() <= (12 if name == "plus" else 0)  # alpha= is one fma, or two steps
+
+
+OUT_OF_RANGE = {
+    "int8": lambda x: ((x > 300) | (x == -200), x + 300),
+    "uint8": lambda x: ((x > -1) & (x != 256), x * -2),
+}
+
+
+@pytest.mark.parametrize("dtype", OUT_OF_RANGE)
+def test_integers_beyond_a_type_wrap_as_by_torch(dtype):
+    x = torch.tensor([0, 44, 56, 100], dtype=getattr(torch, dtype))
+    assert_like(compiled(OUT_OF_RANGE[dtype])(x), OUT_OF_RANGE[dtype](x))
+
+
+BACKWARDS = {
+    "an argument": lambda x: (x + 1, x.flip(0)),
+    "a sum": lambda x: ((x * 2).flip(0).cumsum(0).flip(0), x * 2),
+    "integers": lambda x: (x.long() * 2, x.long().flip(0)),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARDS)
+@pytest.mark.parametrize("size", [1, 5])
+def test_a_row_that_is_turned_round_is_a_result(name, size):
+    x = torch.arange(float(size))
+    assert_like(compiled(BACKWARDS[name])(x), BACKWARDS[name](x))
+
+
 def test_what_is_unknown_stays_torchs_in_the_middle_of_the_graph():
     compiled(CASES["a convolution between"][0])(torch.randn(4, 6))
     assert "aten.convolution.default" in left()
