@@ -66,7 +66,8 @@ class WholeCall:
         return self.refused(
             node,
             f"axis {axis} of {'an operand' if argument is None else called} in several chunks",
-            f"rechunk that axis{of} to one chunk: {called}.rechunk({{{axis}: -1}})",
+            f"rechunk that axis{of} to one chunk: {called}.rechunk({{{axis}: -1}}), or the array, "
+            f"{called}.rechunk(-1), where it is moved or flattened",
         )
 
 

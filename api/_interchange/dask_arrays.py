@@ -13,7 +13,7 @@ LABEL = "dask.array.Array"
 
 def kind_of(cls: type) -> ArrayKind:
     """The kind of a class of dask's."""
-    return ArrayKind(LABEL, view, give, "dask.array.asarray({x})", is_lazy=True)
+    return ArrayKind(LABEL, view, give, "dask.array.asarray(np.asarray({x}))", is_lazy=True)
 
 
 def view(array: Any) -> Any:

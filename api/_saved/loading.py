@@ -71,10 +71,25 @@ class LoadedProgram:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the kernels: those for the host on NumPy's arrays, those for a GPU on CuPy's.
 
+        Arrays of other libraries are taken where they lie, and results are of their kind.
+
         Raises:
             ArgumentError: the arguments are not those that it was saved for; says both.
             SavedError: it has no kernels for the place where the arrays lie.
         """
+        try:
+            return self._called(*args, **kwargs)
+        except ArgumentError:
+            # no NumPy array, or one of another library, which takes modules that loading does without
+            from opweave._interchange.exchange import exchanged
+            from opweave._interchange.functions import Behind
+
+            if (found := exchanged(Behind(self), args, kwargs)) is None:
+                raise
+        return found.run(self._called)
+
+    def _called(self, /, *args: Any, **kwargs: Any) -> Any:
+        """A call with NumPy's or CuPy's arrays."""
         arrays, numbers, containers = self._signature.bound(args, kwargs)
         outputs = self._run_for(arrays)(arrays, numbers)
         return packed(self._signature.structure, outputs, containers)

@@ -342,3 +342,13 @@ def test_several_results_are_the_same_at_each_call(what):
             assert type(x) is type(y)
             assert (x is a) is (y is a)
             assert str(x) == str(y)
+
+
+def test_a_loaded_program_takes_tensors(tmp_path):
+    ow.fuse(lambda x, y: x * y + 1).lower(np.ones((2, 3)), 2.0).save(tmp_path / "saved")
+    loaded = ow.load_program(tmp_path / "saved")
+    x = torch.arange(6.0, dtype=torch.float64).reshape(2, 3)
+
+    assert torch.equal(loaded(x, 2.0), x * 2 + 1)
+    with pytest.raises(e.ArgumentError, match=r"saved for f64\[2, 3\], found"):
+        loaded(x.float(), 2.0)
