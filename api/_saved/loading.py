@@ -80,7 +80,7 @@ class LoadedProgram:
         try:
             return self._called(*args, **kwargs)
         except ArgumentError:
-            # no NumPy array, or one of another library, which takes modules that loading does without
+            # one of another library, perhaps: which takes modules that loading does without
             from opweave._interchange.exchange import exchanged
             from opweave._interchange.functions import Behind
 

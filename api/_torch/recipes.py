@@ -209,8 +209,8 @@ class RecipeFunction:
 
 
 def in_order(value: Any) -> Any:
-    """A result that lies in order in memory; NumPy's may lie by columns, or backwards."""
-    return value.copy("C") if value.ndim else value
+    """A result whose last axis is the innermost in memory, which NumPy may have otherwise."""
+    return value.copy("C") if value.ndim > 1 else value
 
 
 def _unknown(steps: Sequence[RecipeStep], known: dict[int, Any]) -> tuple[RecipeStep, ...]:

@@ -89,7 +89,8 @@ def stacked(arrays: Sequence[Any], axis: int = 0) -> Any:
 
 
 def flipped(x: Any, axes: Sequence[int]) -> Any:
-    return np.flip(x, tuple(axes)) if axes else x
+    """A copy, as torch makes one: no tensor lies backwards."""
+    return np.flip(x, tuple(axes)).copy() if axes else x
 
 
 def repeated(x: Any, times: Sequence[int]) -> Any:
