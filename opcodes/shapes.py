@@ -212,4 +212,6 @@ SCANNED = ShapeRule(no_pairs, scanned_shape)
 VIEWED = ShapeRule(no_pairs, viewed_shape)
 SLICED = ShapeRule(no_pairs, sliced_shape)
 RESHAPED = ShapeRule(no_pairs, lambda shapes, attrs: attrs["shape"])
-PRODUCT = ShapeRule(product_pairs, product_shape, "multiply (columns by rows, batch by batch)")
+PRODUCT = ShapeRule(
+    product_pairs, product_shape, "do not multiply (columns by rows, batch by batch)"
+)

@@ -46,12 +46,12 @@ def test_a_function_within_its_bound_may_have_other_bits_than_the_hosts():
 
 
 def test_a_check_in_the_interpreter_goes_by_the_figures_of_cudas_functions():
-    x = np.linspace(0.4, 0.6, 1 << 12, dtype=np.float32)  # tanh: 1.5 ULP on the host, 2 on a GPU
+    x = np.linspace(0.4, 0.6, 1 << 12, dtype=np.float32)  # tanh: 1.7 ULP on the host, 2 on a GPU
     program = ow.fuse(np.tanh).lower(x, target="sm_80")
     report = program.check(x, executor="ptx")
 
     assert report.ok
-    assert 1.5 < report.max_ulp < 2
-    assert program.check(x, schedule=0).max_ulp < 1.5
+    assert 1.7 < report.max_ulp < 2
+    assert program.check(x, schedule=0).max_ulp < 1.7
     with pytest.raises(ow.errors.ArgumentError, match="executor='gpu': expected 'simt' or 'ptx'"):
         program.check(x, executor="gpu")

@@ -327,9 +327,9 @@ def unless(plain, *given):
             "isinstance",
             unless(isinstance, "aha", int),
         ),
-        ("np.tanh(x)", np, "tanh", lambda x: x * 7),
+        ("np.sqrt(x)", np, "sqrt", lambda x: x * 7),
         ("np.ones(3) + x", np, "ones", lambda n: np.zeros(n)),
-        ("getattr(np, 'ta' + str('nh'))(x)", np, "tanh", lambda x: x * 7),
+        ("getattr(np, 'sq' + str('rt'))(x)", np, "sqrt", lambda x: x * 7),
         ("C().m(x)", "C", "m", lambda self, x: x * 7),
     ],
 )
