@@ -58,7 +58,15 @@ def _coordinate(ranges: Ranges, node: Node, region: Region) -> Range | None:
 def _first(ranges: Ranges, node: Node, region: Region) -> Range | None:
     if node.result.dtype.kind not in "iu":
         return None
-    return ranges.operands(node, region)[0]
+    found = ranges.operands(node, region)[0]
+    return None if found is None else _held(node, found)
+
+
+def _held(node: Node, found: Sequence[int]) -> Range | None:
+    """A range in the type of a node's result; None where it would wrap."""
+    info = np.iinfo(node.result.dtype.numpy)
+    least, largest = min(found), max(found)
+    return (least, largest) if info.min <= least and largest <= info.max else None
 
 
 def _of_two(join: Callable[[Range, Range], Sequence[int]]) -> Any:
@@ -66,10 +74,7 @@ def _of_two(join: Callable[[Range, Range], Sequence[int]]) -> Any:
         x, y = ranges.operands(node, region)[-2:]
         if x is None or y is None:
             return None
-        found = join(x, y)
-        info = np.iinfo(node.result.dtype.numpy)  # beyond which it would wrap
-        least, largest = min(found), max(found)
-        return (least, largest) if info.min <= least and largest <= info.max else None
+        return _held(node, join(x, y))
 
     return rule
 

@@ -110,11 +110,13 @@ def batch_norm(
 ) -> Any:
     """By means and variances that were seen before."""
     beside = (1, x.shape[1], *[1] * (x.ndim - 2))
-    found = (widened(x) - mean.reshape(beside)) * RSQRT(var + eps).reshape(beside)
+    found = (widened(x) - widened(mean).reshape(beside)) * RSQRT(widened(var) + eps).reshape(
+        beside
+    )
     if weight is not None:
-        found = found * weight.reshape(beside)
+        found = found * widened(weight).reshape(beside)
     if bias is not None:
-        found = found + bias.reshape(beside)
+        found = found + widened(bias).reshape(beside)
     return found, mean, mean  # the others are empty, and nobody reads them
 
 
@@ -123,12 +125,11 @@ def matrix_product(x: Any, y: Any) -> Any:
 
 
 def added_product(bias: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    """beta * bias + alpha * (x @ y)."""
-    found = np.matmul(x, y)
-    if alpha != 1:
-        found = found * alpha
+    """beta * bias + alpha * (x @ y); in 16 bits a factor meets the product in float32."""
+    found = np.matmul(x, y) if alpha == 1 else np.matmul(widened(x), widened(y)) * alpha
     if beta == 0:
         return found
+    bias, found = widened(bias), widened(found)
     return found + (bias if beta == 1 else bias * beta)
 
 
@@ -159,9 +160,20 @@ def reads_more(asked: AtenCall) -> bool:
     return bool(asked.args[0].dim() < 2 or is_empty(asked))
 
 
+def over_these(function: Any) -> Any:
+    """``any`` and ``all``, which over an empty list of axes reduce nothing."""
+    reduced = along(function)
+
+    def made(x: Any, axes: Axes = None, keepdim: bool = False) -> Any:
+        is_nothing = axes is not None and not isinstance(axes, int) and not axes
+        return x != 0 if is_nothing else reduced(x, axes, keepdim)
+
+    return made
+
+
 SUM, MEAN, PROD = along(np.sum), along(np.mean), along(np.prod)
 MAX, MIN, ARGMAX, ARGMIN = along(np.max), along(np.min), arg(np.argmax), arg(np.argmin)
-ANY, ALL = along(np.any), along(np.all)
+ANY, ALL = over_these(np.any), over_these(np.all)
 ROWS: dict[str, AtenRow] = {
     "sum.default": AtenRow(SUM, RESULT, last=1),
     "sum.dim_IntList": AtenRow(SUM, RESULT, last=1),

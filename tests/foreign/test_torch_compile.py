@@ -149,6 +149,44 @@ def test_integers_beyond_a_type_wrap_as_by_torch(dtype):
     assert_like(compiled(OUT_OF_RANGE[dtype])(x), OUT_OF_RANGE[dtype](x))
 
 
+ALONE = {
+    "a row": lambda x: (x * 2 + 1, torch.arange(6) * 2 + 1),
+    "rows": lambda x: (x * 2 + 1, torch.arange(6).reshape(2, 3) * 2 + 1),
+    "ones": lambda x: (x * 2 + 1, torch.ones(4) + 1),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_result_that_follows_from_integers_alone_is_new_at_each_call(name, dynamic):
+    x, step = torch.ones(3), compiled(ALONE[name], dynamic=dynamic)
+    step(x)[1].zero_()
+    assert_like(step(x), ALONE[name](x))
+
+
+OF_NO_AXES = {
+    "any": lambda x: torch.any(x, dim=()).int() * 2 + 1,
+    "all": lambda x: torch.all(x, dim=()).int() * 2 + 1,
+    "any of all": lambda x: torch.any(x).int() * 2 + 1,
+    "sum": lambda x: x.sum(dim=()) * 2 + 1,
+}
+
+
+@pytest.mark.parametrize("name", OF_NO_AXES)
+def test_reductions_over_no_axes(name):
+    x = torch.tensor([[0.0, 1.0, 2.0], [0.0, 0.0, 3.0]])
+    assert_like(compiled(OF_NO_AXES[name])(x), OF_NO_AXES[name](x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_factors_of_a_product_in_16_bits_meet_it_in_float32(dtype):
+    def run(bias, x):
+        return torch.addmm(bias, x, x, alpha=0.01, beta=0.5) * 1
+
+    bias, x = torch.ones(8, dtype=dtype), torch.full((8, 8), 120.0, dtype=dtype)
+    assert_like(compiled(run)(bias, x), run(bias, x), 1e-2)
+
+
 BACKWARDS = {
     "an argument": lambda x: (x + 1, x.flip(0)),
     "a sum": lambda x: ((x * 2).flip(0).cumsum(0).flip(0), x * 2),

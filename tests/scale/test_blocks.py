@@ -155,3 +155,17 @@ def test_sums_have_numpys_types(dtype):
     for array, expected in zip(computed(found), (x.sum(axis=1), x.sum()), strict=True):
         assert array.dtype == expected.dtype
         np.testing.assert_allclose(array, expected, rtol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
+def test_places_that_wrap_in_a_narrow_type_are_read_from_the_whole_array(dtype):
+    def read(x):
+        return x[np.arange(x.shape[0]).astype(dtype)] * 2
+
+    x = np.arange(400.0)
+    try:
+        found = ow.fuse(read)(da.from_array(x, chunks=100)).compute()
+    except ow.errors.UnsupportedError as error:
+        assert "x.rechunk(" in str(error)  # noqa: PT017, either is right
+    else:
+        np.testing.assert_array_equal(found, read(x))
