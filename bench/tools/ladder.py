@@ -46,7 +46,7 @@ def source_of(ladder: Ladder, step: Rung) -> str:
         OSError: it is not there.
     """
     text = (ladder.folder / step.file).read_text()
-    made = "typedef unsigned int uint;\n" + ladder.before.get(step.file, "")
+    made = "typedef unsigned int uint;\n" + step.before
     made += re.sub(r"#include .*|#pragma once", "", text)
     if ladder.until:
         made = made.partition(ladder.until)[0]

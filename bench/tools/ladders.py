@@ -36,6 +36,7 @@ class Rung(NamedTuple):
         kernel, arguments: its name and template arguments.
         launches: how it is started; of several the fastest was published.
         us: microseconds that were measured.
+        before: what its file takes from a header of the host, or from another file.
     """
 
     label: str
@@ -44,6 +45,7 @@ class Rung(NamedTuple):
     arguments: str
     launches: tuple[Launch, ...]
     us: float
+    before: str = ""
 
 
 class Ladder(NamedTuple):
@@ -57,7 +59,6 @@ class Ladder(NamedTuple):
         args: what a kernel is called with.
         elements: that sentences count by.
         until: where the host's functions begin in a file.
-        before: what a file takes from a header of the host, or from another file.
     """
 
     title: str
@@ -70,7 +71,6 @@ class Ladder(NamedTuple):
     args: Callable[[], tuple[Any, ...]]
     elements: int
     until: str = ""
-    before: dict[str, str] = {}  # noqa: RUF012, is never changed
 
     @property
     def fetch(self) -> str:
@@ -90,13 +90,13 @@ N = 4096
 
 def _product(
     file: str, kernel: str, arguments: str, tile: tuple[int, int], block: tuple[int, ...],
-    gflops: float,
+    gflops: float, before: str = "",
 ) -> Rung:  # fmt: skip
     rows, columns = tile  # the first three have rows along x, and square tiles
     launch = Launch((N // columns, N // rows), block)
     path = f"src/kernels/{file}.cuh"
     us = 2 * N**3 / gflops / 1e3
-    return Rung(file.replace("_", " "), path, kernel, arguments, (launch,), us)
+    return Rung(file.replace("_", " "), path, kernel, arguments, (launch,), us, before)
 
 
 def _matrices() -> tuple[Any, ...]:
@@ -133,11 +133,11 @@ PRODUCTS = Ladder(
         _product("10_kernel_warptiling", "sgemmWarptiling", "128,128,16,64,64,4,8,4,128",
                  (128, 128), (128,), 21779.3),
         _product("11_kernel_double_buffering", "sgemmDoubleBuffering",
-                 "128,256,16,128,32,1,8,8,256", (128, 256), (256,), 17278.3),
+                 "128,256,16,128,32,1,8,8,256", (128, 256), (256,), 17278.3,
+                 before="const int WARPSIZE = 32;\n"),
     ),
     _matrices,
     N * N,
-    before={"src/kernels/11_kernel_double_buffering.cuh": "const int WARPSIZE = 32;\n"},
 )  # fmt: skip
 
 

@@ -91,9 +91,9 @@ OW_INLINE void ow_run_pass(const index_t first, const index_t end, const index_t
 template <class T> OW_INLINE auto above(T x, T most) { return host_bits(most) - host_bits(fabs(x)); }
 // The same but for NaN, which some of the short forms keep.
 template <class T> OW_INLINE auto beyond(T x, T most) { return above(x, most) & ~(Format<T>::ENDLESS - host_bits(fabs(x))); }
-template <class T> OW_INLINE auto minute(T x) {
+template <class T> OW_INLINE auto small_cube(T x) {
     const auto size = host_bits(fabs(x));
-    return (size - host_bits(Format<T>::MINUTE)) & (0 - size);
+    return (size - host_bits(Format<T>::CUBED)) & (0 - size);
 }
 template <class T> OW_INLINE auto not_normal(T x) {
     using U = typename Format<T>::Bits;
@@ -182,8 +182,8 @@ OW_ORDINARY(cosh, float, above(x, 87.0f), ordinary_cosh(x))
 OW_ORDINARY(cosh, double, above(x, 708.0), ordinary_cosh(x))
 OW_ORDINARY(expm1, float, above(x, 86.5f), expm1_of(x, exp_rest(zero_if_tiny(x))))
 OW_ORDINARY(expm1, double, above(x, 708.0), expm1_of(x, half_expm1_inside(zero_if_tiny(x))))
-OW_ORDINARY(tanh, float, minute(x), tanh_of<true>(x))
-OW_ORDINARY(tanh, double, minute(x), tanh_of<true>(x))
+OW_ORDINARY(tanh, float, small_cube(x), tanh_of<true>(x))
+OW_ORDINARY(tanh, double, small_cube(x), tanh_of<true>(x))
 #endif
 #ifndef OW_NO_ANGLES
 OW_ORDINARY(sin, float, far_or_not(x), sin_of(near_angle(x), x))
@@ -192,11 +192,11 @@ OW_ORDINARY(cos, float, far_or_not(x), cos_of(near_angle(x)))
 OW_ORDINARY(cos, double, far_or_not(x), cos_of(near_angle(x)))
 OW_ORDINARY(tan, float, far_or_none(x), tan_of(near_angle(x), x))
 OW_ORDINARY(tan, double, far_or_none(x), tan_of(near_angle(x), x))
-OW_ORDINARY(asin, float, 0u, asin(x))
-OW_ORDINARY(asin, double, minute(x), asin_of<true>(x))
+OW_ORDINARY(asin, float, 0u, asin(x))  // which has no shorter form
+OW_ORDINARY(asin, double, small_cube(x), asin_of<true>(x))
 #define OW_ORDINARY_ARC(T)                                                                    \
-    OW_ORDINARY(acos, T, minute(x), acos_of<true>(x))                                         \
-    OW_ORDINARY(atan, T, minute(x), atan_alone<true>(x))
+    OW_ORDINARY(acos, T, small_cube(x), acos_of<true>(x))                                         \
+    OW_ORDINARY(atan, T, small_cube(x), atan_alone<true>(x))
 OW_ORDINARY_ARC(float)
 OW_ORDINARY_ARC(double)
 #endif

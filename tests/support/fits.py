@@ -25,18 +25,6 @@ HALF_LOG2 = math.log10(2) / 2
 EIGHTH = math.pi / 4  # of a turn
 
 
-class Quotient(NamedTuple):
-    """The same for a polynomial of degree ``over`` by one of degree ``under``, which begins with 1."""
-
-    function: Callable
-    low: float
-    high: float
-    over: int
-    under: int
-    error: float
-    single: bool = False
-
-
 class Fit(NamedTuple):
     """A function on an interval, the degree of its polynomial, and the error that it may have.
 
@@ -50,6 +38,18 @@ class Fit(NamedTuple):
     error: float
     single: bool = False
     beside: float = 0
+
+
+class Quotient(NamedTuple):
+    """The same for a polynomial of degree ``over`` by one of degree ``under``, which begins with 1."""
+
+    function: Callable
+    low: float
+    high: float
+    over: int
+    under: int
+    error: float
+    single: bool = False
 
 
 def by_number(function: Callable[[float], float]) -> Callable:
