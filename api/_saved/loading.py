@@ -82,9 +82,8 @@ class LoadedProgram:
         except ArgumentError:
             # one of another library, perhaps: which takes modules that loading does without
             from opweave._interchange.exchange import exchanged
-            from opweave._interchange.functions import Behind
 
-            if (found := exchanged(Behind(self), args, kwargs)) is None:
+            if (found := exchanged(self._signature, args, kwargs)) is None:
                 raise
         return found.run(self._called)
 

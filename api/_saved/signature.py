@@ -27,6 +27,7 @@ class SavedSignature:
 
     Attributes:
         name: of the function.
+        count: of its parameters; -1 where there may be any.
         structure: how results are packed.
         arrays: names of the arrays among its arguments.
     """
@@ -38,7 +39,7 @@ class SavedSignature:
         self._names = [*self._parameters.parameters]
         rows = self._parameters.parameters.values()
         variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-        self._count = -1 if any(p.kind in variadic for p in rows) else len(rows)
+        self.count = -1 if any(p.kind in variadic for p in rows) else len(rows)
         self._trees = [structure_of(tree) for tree in data["trees"]]
         self._leaves: list[Data] = data["leaves"]
         self._dtypes = [dtype_of(leaf["array"]) for leaf in self._leaves if "array" in leaf]
@@ -51,6 +52,10 @@ class SavedSignature:
         """Such as ``tonemap(img: f32[1080, 1920, 3], exposure: float)``."""
         kinds = iter(self._dtypes)
         return f"{self.name}({', '.join(_shown(leaf, kinds) for leaf in self._leaves)})"
+
+    def place(self, number: int) -> str:
+        """How a user writes an argument by its position."""
+        return self._names[number] if 0 <= number < self.count else str(number)
 
     def bound(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -77,7 +82,7 @@ class SavedSignature:
         return arrays, numbers, containers
 
     def _in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        if not kwargs and len(args) == self._count:
+        if not kwargs and len(args) == self.count:
             return tuple(args)
         try:
             bound = self._parameters.bind(*args, **kwargs)

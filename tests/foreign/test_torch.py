@@ -352,3 +352,5 @@ def test_a_loaded_program_takes_tensors(tmp_path):
     assert torch.equal(loaded(x, 2.0), x * 2 + 1)
     with pytest.raises(e.ArgumentError, match=r"saved for f64\[2, 3\], found"):
         loaded(x.float(), 2.0)
+    with pytest.raises(e.InterchangeError, match=r"argument x: .*requires grad.*pass x.detach"):
+        loaded(x.requires_grad_(), 2.0)
