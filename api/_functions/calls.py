@@ -85,7 +85,7 @@ class Calls:
         if out is not None:
             return warm.into(out, *args)
         found = warm.call(*args)
-        return by_c(warm.call, signature, args) if found is UNKNOWN else found
+        return by_c(warm.call, signature, args, kept.values) if found is UNKNOWN else found
 
     def quickly(self, args: Args, kwargs: Kwargs = NONE, left: Plain | None = None) -> Found:
         """The same, and the leaves of the call, for NumPy arrays, numbers and texts on the host.

@@ -21,9 +21,9 @@ def kind_of(cls: type) -> ArrayKind:
         do = "{x}.combine_chunks()"
         return refusing(LABEL, "pyarrow.ChunkedArray, whose chunks lie apart", do)
     if issubclass(cls, pyarrow.Scalar):
-        return ArrayKind(LABEL, number, give, "pyarrow.scalar({x})")
+        return ArrayKind(LABEL, number, give, "pyarrow.scalar({x})", is_immutable=True)
     if issubclass(cls, pyarrow.NumericArray):
-        return ArrayKind(LABEL, view, give, "pyarrow.array({x})")
+        return ArrayKind(LABEL, view, give, "pyarrow.array({x})", is_immutable=True)
     found = f"pyarrow.{cls.__name__}, whose elements are no numbers in a row"
     return refusing(LABEL, found, "{x}.to_numpy(zero_copy_only=False)")
 
@@ -72,7 +72,6 @@ def give(array: Any, like: Any) -> Any:
         raise NotTaken(found, "{x}.to_numpy(), and the result is NumPy's")
     if not (array.flags.owndata and array.flags.writeable):
         array = np.array(array)
-    array.flags.writeable = False  # whoever has it, too: Arrow's arrays never change
     try:
         return pyarrow.array(array) if array.ndim else pyarrow.array(array.reshape(1))[0]
     except tuple(getattr(pyarrow, name) for name in REFUSING) as error:

@@ -215,8 +215,9 @@ class Exchange:
     def _give(self, value: Any) -> Any:
         if self.kind is None or self.kind.give is None:
             return value
-        try:
-            made = self.kind.give(value if is_cupy(value) else np.asarray(value), self.like)
+        array = value if is_cupy(value) else np.asarray(value)
+        try:  # who else has a result is not known here
+            made = self.kind.give(array.copy() if self.kind.is_immutable else array, self.like)
         except NotTaken as why:
             told = f"{self.names.name}: the result: expected one for {self.kind.label}, found "
             do = why.do.replace("{x}", self._path(self._place))

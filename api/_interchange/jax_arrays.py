@@ -18,7 +18,7 @@ ALIGNED = 64
 def kind_of(cls: type) -> ArrayKind:
     """The kind of a class of JAX's."""
     if cls.__name__ == "ArrayImpl":
-        return ArrayKind(LABEL, view, give, "jax.numpy.asarray({x})")
+        return ArrayKind(LABEL, view, give, "jax.numpy.asarray({x})", is_immutable=True)
     do = "jax.random.key_data({x})" if "Key" in cls.__name__ else "np.asarray({x})"
     return refusing(LABEL, f"jax.{cls.__name__}, which has no elements to compute with", do)
 
@@ -60,9 +60,7 @@ def give(array: Any, like: Any) -> Any:
     is_own = flags.owndata and flags.writeable and flags.c_contiguous
     is_kept = array.dtype.itemsize < 8 or jax.config.jax_enable_x64
     if is_own and is_kept and array.dtype.isbuiltin == 1 and array.ctypes.data % ALIGNED == 0:
-        found = jax.dlpack.from_dlpack(array)
-        flags.writeable = False  # whoever has it, too: JAX's arrays never change
-        return found
+        return jax.dlpack.from_dlpack(array)
     try:
         return jax.numpy.asarray(array)
     except TypeError:

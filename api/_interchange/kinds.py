@@ -24,6 +24,7 @@ class ArrayKind(NamedTuple):
             nobody knows how: results stay NumPy's, and such arrays mix with others.
         convert: what to write to have one of another array, with ``{x}`` for that.
         is_lazy: one has no elements yet; only a fused function is called with such arrays.
+        is_immutable: one never changes: ``give`` gets memory that nobody else has.
     """
 
     label: str
@@ -31,6 +32,7 @@ class ArrayKind(NamedTuple):
     give: Callable[[Any, Any], Any] | None = None
     convert: str = "arrays of one kind"
     is_lazy: bool = False
+    is_immutable: bool = False
 
 
 class NotTaken(Exception):

@@ -62,16 +62,20 @@ def giving_back(
         for value in found[: names.count]:
             if type(value) is np.ndarray and value.ndim:
                 return None
+    made = GivingBack(ready, others, names, values)
     for place, _, view, _ in others:
         found[place] = view
-    return GivingBack(ready, others, names), found
+    return made, found
 
 
-def by_c(call: Callable[..., Any], names: CallNames, args: Sequence[Any]) -> Any:
+def by_c(
+    call: Callable[..., Any], names: CallNames, args: Sequence[Any], outside: Sequence[Any]
+) -> Any:
     """What a call of C gives for arrays of one other library; ``UNKNOWN`` where it cannot.
 
     Args:
         call: takes NumPy's arrays, see ``Calls.by_c``.
+        outside: values like those that the function reads from outside.
     """
     others: list[Other] = []
     keys: list[Any] = []
@@ -89,16 +93,19 @@ def by_c(call: Callable[..., Any], names: CallNames, args: Sequence[Any]) -> Any
     if not others:
         return UNKNOWN
     found = call(*values)
-    return found if found is UNKNOWN else OfOthers(others, names).given(found)
+    return found if found is UNKNOWN else OfOthers(others, names, outside).given(found)
 
 
 class OfOthers:
     """A call with arrays of another library."""
 
-    __slots__ = ("names", "others")
+    __slots__ = ("is_shared", "names", "others")
 
-    def __init__(self, others: list[Other], names: CallNames):
+    def __init__(self, others: list[Other], names: CallNames, values: Sequence[Any]):
+        """``values``: those of the call that are no arrays of others."""
         self.others, self.names = others, names
+        is_immutable = others[0][3].is_immutable
+        self.is_shared = is_immutable and any(type(value) is np.ndarray for value in values)
 
     def given(self, found: Any) -> Any:
         """The results of a call in the kind of the others."""
@@ -115,11 +122,11 @@ class OfOthers:
         """A result in the kind of the others.
 
         Raises:
-            NotTaken: it is no array of its own: a view has a base.
+            NotTaken: it may be no array of its own: a view has a base.
         """
         _, like, _, kind = self.others[0]
         assert kind.give is not None  # see ``viewed``
-        if type(found) is not np.ndarray or found.base is not None:
+        if type(found) is not np.ndarray or found.base is not None or self.is_shared:
             raise NotTaken("a result that is no array of its own", "return a copy of it")
         return kind.give(found, like)
 
@@ -135,8 +142,8 @@ class GivingBack(OfOthers):
 
     __slots__ = ("ready",)
 
-    def __init__(self, ready: Runs, others: list[Other], names: CallNames):
-        super().__init__(others, names)
+    def __init__(self, ready: Runs, others: list[Other], names: CallNames, values: Sequence[Any]):
+        super().__init__(others, names, values)
         self.ready = ready
 
     def __call__(self, values: Sequence[Any]) -> Any:

@@ -19,13 +19,16 @@ from opweave.opcodes.errors import ArgumentError, MissingExtraError
 
 # How torch's schemas call types of Python's.
 TYPES = {bool: "bool", int: "int", float: "float"}
+# Where a memory begins and ends.
+Memory = tuple[int, int]
 
 
 def to_torch(fused: Any, *args: Any, name: str | None = None) -> Callable[..., Any]:
     """Register a fused function as an operator of PyTorch's, ``torch.ops.opweave.NAME``.
 
     Under ``torch.compile`` it is one node of known shapes.  It runs on the CPU and has no
-    gradients.  Results that share memory with an argument are copied, as torch asks of operators.
+    gradients.  Results are in C order, as its fake tensors are, and those that share memory with
+    an argument, another result or an array from outside are copied, as torch asks of operators.
 
     Args:
         fused: a function made by ``ow.fuse`` that writes to no argument.
@@ -66,11 +69,17 @@ class TorchOperator:
         self.fused, self.name = fused, name
 
     def run(self, *given: Any) -> Any:
-        """Tensors apart from those given."""
-        found = self.fused(*given)
-        if type(found) is not tuple:
-            return _apart(found, given)
-        return tuple(_apart(each, given) for each in found)
+        """Tensors in C order, apart from those given and from one another."""
+        returned = self.fused(*given)
+        is_one = type(returned) is not tuple
+        found = [each.contiguous() for each in ((returned,) if is_one else returned)]
+        held = [_memory(each) for each in given if hasattr(each, "shape")]
+        is_shared = any(isinstance(v, np.ndarray) for v in self.fused.signature.latest.values)
+        for place, each in enumerate(found):
+            if is_shared or _overlaps(_memory(each), held):
+                found[place] = each.clone()
+            held.append(_memory(found[place]))
+        return found[0] if is_one else tuple(found)
 
     def fake(self, *given: Any) -> Any:
         """Fake tensors of the results for fake tensors."""
@@ -147,8 +156,12 @@ def _stand_in(arg: Any) -> Any:
     return np.broadcast_to(np.zeros((), dtype), tuple(map(int, arg.shape)))
 
 
-def _apart(result: Any, given: Sequence[Any]) -> Any:
-    """A result that shares no memory with an argument."""
-    held = (each.untyped_storage() for each in given if hasattr(each, "shape"))
-    is_view = any(s.data_ptr() <= result.data_ptr() < s.data_ptr() + s.nbytes() for s in held)
-    return result.clone() if is_view else result
+def _overlaps(memory: Memory, held: Sequence[Memory]) -> bool:
+    return any(memory[0] < end and begin < memory[1] for begin, end in held)
+
+
+def _memory(tensor: Any) -> Memory:
+    """The memory that holds a tensor."""
+    memory = tensor.untyped_storage()
+    begin: int = memory.data_ptr()
+    return begin, begin + memory.nbytes()

@@ -15,6 +15,7 @@ from opweave._saved.launches import (
     MemoryPlace,
 )
 from opweave._saved.number_syntax import NumberSyntax
+from opweave.compiler.ir.device import STATIC_SHARED_BYTES
 from opweave.compiler.ir.expr import Expr
 
 # Elements in C's own words, for people who include the header.
@@ -34,8 +35,6 @@ REGISTERS = {
     "uint32": "unsigned int", "uint64": "unsigned long long",
 }  # fmt: skip
 NUMBERS = {"float": "double", "int": "long long"}
-# Shared memory that a kernel has without asking.
-PLAIN_SHARED = 48 << 10
 
 
 class CudaFile(NamedTuple):
@@ -145,7 +144,7 @@ def _launch(launch: KernelLaunch, number: int, space: str) -> Iterator[str]:
     for place, nbytes in launch.cleared:
         yield from _then(f"cudaMemsetAsync({_memory(place)}, 0, {nbytes}, stream)")
     kernel = f"{space}kernel_{number}::{launch.kernel.name}" if space else launch.kernel.name
-    if launch.shared > PLAIN_SHARED:
+    if launch.shared > STATIC_SHARED_BYTES:
         attribute = "cudaFuncAttributeMaxDynamicSharedMemorySize"
         yield from _then(f"cudaFuncSetAttribute({kernel}, {attribute}, {launch.shared})")
     grid, block = (f"dim3({', '.join(map(str, n))})" for n in (launch.grid, launch.kernel.block))

@@ -14,9 +14,14 @@ from opweave.opcodes.errors import EjectedError
 
 FORMAT = 1
 Place = tuple[str, ...]
-# Names of functions that a folder can have: of a module or a class, no lambda.
 # Bytes of a file name, of file systems of Linux; those of a name are ASCII.
 MOST_NAME = 255
+# Options of the command that say again what was ejected, and their types.
+ASKED: Mapping[str, type] = {
+    "arguments": list, "static": list, "target": str, "toggles": list, "fast": bool,
+    "unfused": bool,
+}  # fmt: skip
+# Names of functions that a folder can have: of a module or a class, no lambda.
 NAMED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 REMEDIES = (
     "eject it again with --force (the old file is kept as .old), remove the .cu and the .json, or "
@@ -117,12 +122,14 @@ def read(path: Path) -> EjectedKernel:
         data = json.loads(path.read_text())
         if data["format"] != FORMAT:
             raise ValueError(f"format {data['format']}, expected {FORMAT}")
+        if {name: type(value) for name, value in data["asked"].items()} != ASKED:
+            raise ValueError(f"'asked' has other options than {', '.join(ASKED)}")
         parts = (tuple(data[n]) for n in ("operators", "form", "parameters"))
         rest = tuple(data["place"]), tuple(data["names"]), data["function"], Meaning(*parts)
         return EjectedKernel(
             path.with_suffix(".cu"), data["kernel"], *rest, data["source"], data["asked"]
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (AttributeError, OSError, ValueError, KeyError, TypeError) as error:
         raise EjectedError(
             f"{shown(path)} is no manifest of an ejected kernel ({error}); {REMEDIES}"
         ) from None

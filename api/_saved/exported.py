@@ -20,7 +20,7 @@ from opweave._saved.launches import (
     LaunchSlot,
     MemoryPlace,
 )
-from opweave._saved.plain import of_data
+from opweave._saved.plain import of_data, of_structure
 from opweave._saved.recording import Recorded
 from opweave._saved.saving import Saveable, given_of, recorded_of
 from opweave._saved.taken import (
@@ -31,6 +31,7 @@ from opweave._saved.taken import (
     own_names,
     with_known,
 )
+from opweave.compiler.captures.structure import Changing
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.kernels.kernel import Kernel
@@ -52,6 +53,8 @@ def exported(program: Saveable) -> Exported:
         raise SavedError('expected a program for a GPU, such as target="sm_90a", found "host"')
     given, variant = given_of(program), program.found.variant
     frozen = signature_data(given, variant)[0]["frozen"]  # refuses what cannot be saved
+    if isinstance(variant.trace.structure, Changing):
+        of_structure(variant.trace.structure, given.name)  # refuses it, too
     recorded, constants = recorded_of(program, compiles=False, joins=True)
     renamed = own_names(variant.trace.graph.scalars).items()
     known = {name: Expr("argument", (new,)) for name, new in renamed}
@@ -164,7 +167,7 @@ class _Listing:
         return Exported(
             self.launcher, tuple(self.arguments), tuple(self.results), self.constants, self.arena,
             launches, tuple(self.copies), tuple(self.cleared), program.target,
-            program.fused.options.fast,
+            program.fused.options.fast, program.found.variant.trace.structure,
         )  # fmt: skip
 
     def _place(self, array: int, offset: int) -> MemoryPlace:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.structure import Structure
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.dtypes import DType
@@ -73,6 +74,7 @@ class Exported:
         cleared: results that begin as zeros, and their bytes.
         target: the architecture.
         fast: relaxed arithmetic.
+        structure: how results are packed.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Exported:
     cleared: tuple[tuple[MemoryPlace, int], ...]
     target: str
     fast: bool
+    structure: Structure | None
 
     @property
     def line(self) -> str:

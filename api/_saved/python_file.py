@@ -14,7 +14,11 @@ from opweave._saved.launches import (
     MemoryPlace,
 )
 from opweave._saved.number_syntax import NumberSyntax
+from opweave._saved.plain import of_structure
+from opweave.compiler.captures.structure import Constant, Structure, Tree
+from opweave.compiler.ir.device import STATIC_SHARED_BYTES
 from opweave.compiler.ir.expr import INFIX, Expr
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import SavedError
 
 # CuPy adds -ftz=true itself.
@@ -25,7 +29,8 @@ TYPES = {
     "int8": "int8", "int16": "int16", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32",
     "uint64": "uint64",
 }  # fmt: skip
-PLAIN_SHARED = 48 << 10
+# Constants of a result that a file writes as they are.
+PLAIN = (type(None), bool, int, float, str)
 
 
 def python_file(program: Exported) -> str:
@@ -50,7 +55,8 @@ def _lines(program: Exported) -> Iterator[str]:
         name = launch.kernel.name
         yield f"KERNEL_{number} = cupy.RawKernel(SOURCE_{number}, {name!r}, options=OPTIONS)"
     for name, array in program.constants.items():
-        yield f"{name.upper()} = numpy.frombuffer({array.tobytes()!r}, {str(array.dtype)!r})"
+        bits = array.dtype if array.dtype.isbuiltin else f"uint{8 * array.dtype.itemsize}"
+        yield f"{name.upper()} = numpy.frombuffer({array.tobytes()!r}, {str(bits)!r})"
     yield "\n"
     yield from _function(program)
 
@@ -72,9 +78,52 @@ def _function(program: Exported) -> Iterator[str]:
         yield from _launch(launch, number)
     for source, target, nbytes in program.copies:
         yield f"    {_memory(target)}.copy_from_device_async({_memory(source)}, {nbytes})"
-    names = [each.name for each in program.results]
-    if names:
-        yield f"    return {', '.join(names)}"
+    if program.results:
+        yield f"    return {_packed(program)}"
+
+
+def _packed(program: Exported) -> str:
+    """The results as the function packs them.
+
+    Raises:
+        SavedError: in a container of a class of the user's, or one that stands there twice.
+    """
+    of_structure(program.structure, f"{program.name}: the result")
+    names = iter([each.name for each in program.results])
+    return _written(program.structure, names)
+
+
+def _written(structure: Structure | None, names: Iterator[str]) -> str:
+    """A structure as Python writes it."""
+    if isinstance(structure, Constant):
+        return _constant(structure.value)
+    if not isinstance(structure, Tree):
+        return next(names)
+    items = [_written(child, names) for child in structure.children]
+    if structure.type is type(None):
+        return "None"
+    if structure.type is dict:
+        pairs = zip(map(_constant, structure.keys), items, strict=True)
+        return f"{{{', '.join(f'{key}: {item}' for key, item in pairs)}}}"
+    if structure.type is list:
+        return f"[{', '.join(items)}]"
+    return f"({', '.join(items)}{',' * (len(items) == 1)})"
+
+
+def _constant(value: object) -> str:
+    """A constant of a result.
+
+    Raises:
+        SavedError: it is no number of Python's own and no text.
+    """
+    if type(value) is tuple:
+        return f"({', '.join(map(_constant, value))}{',' * (len(value) == 1)})"
+    if type(value) not in PLAIN:
+        raise SavedError(
+            f"the result has {shown(value)}, an object of type {type(value).__name__}: expected "
+            "numbers of Python's own, texts and arrays; return it apart"
+        )
+    return _literal(value)
 
 
 def _text(source: str) -> str:
@@ -115,7 +164,7 @@ def _clear(place: MemoryPlace, nbytes: int) -> str:
 def _launch(launch: KernelLaunch, number: int) -> Iterator[str]:
     for place, nbytes in launch.cleared:
         yield _clear(place, nbytes)
-    if launch.shared > PLAIN_SHARED:
+    if launch.shared > STATIC_SHARED_BYTES:
         yield f"    KERNEL_{number}.max_dynamic_shared_size_bytes = {launch.shared}"
     slots = ", ".join(map(_slot, launch.slots))
     more = f", shared_mem={launch.shared}" if launch.shared else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,18 +24,21 @@ DECLARED = frozenset(
     rnorm4d round rsqrt scalb scalbn select signal signbit sincos sinpi sleep tgamma time trunc
     truncate wait write y0 y1 yn""".split()
 )
-# What launchers themselves call their variables.
-OWN = frozenset("arena cupy freed numpy status stream".split())
+# What launchers themselves call their variables, and what they use of Python's.
+OWN = re.compile(
+    r"arena|cupy|float|freed|numpy|status|stream|TypeError|OPTIONS|(KERNEL|SOURCE)_\d+"
+    r"|[A-Z0-9_]+_CONSTANT_\d+"
+)
 
 
 def name_of(function: str) -> str:
-    """The name of a launcher: the function's, unless C knows another by it."""
-    return f"{function}_" if function in DECLARED else function
+    """The name of a launcher: the function's, unless C or the file knows another by it."""
+    return f"{function}_" if function in DECLARED or OWN.fullmatch(function) else function
 
 
 def own_names(names: Iterable[str]) -> dict[str, str]:
     """Arguments that are named as a variable of the launcher, by the names that they get."""
-    return {name: f"{name}_" for name in names if name in OWN}
+    return {name: f"{name}_" for name in names if OWN.fullmatch(name)}
 
 
 def arguments_of(

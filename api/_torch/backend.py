@@ -60,6 +60,7 @@ def parted(module: Any) -> Any:
         delattr(made, node.target)
         setattr(made, node.target, Partition(part, node.target))
         counted("partitions", 1)
+    _let_views_copy(made)
     _count_operators(made)
     made.recompile()
     return made
@@ -71,11 +72,15 @@ def pays(nodes: Any) -> bool:
     return len(found) > 1
 
 
-def _count_operators(made: Any) -> None:
-    """Note what is left to torch; views there read parts of ours, which may lie otherwise."""
+def _let_views_copy(made: Any) -> None:
+    """Views that are left to torch read results of ours, which may lie in another order."""
     aten = torch.ops.aten
     for node in made.graph.find_nodes(op="call_function", target=aten.view.default):
         node.target = aten.reshape.default
+
+
+def _count_operators(made: Any) -> None:
+    """Note what is left to torch."""
     for node in made.graph.nodes:
         if node.op == "call_function":
             counted(f"left to PyTorch: {name_of(node.target)}", 1)

@@ -12,6 +12,7 @@ from pathlib import Path
 from opweave._programs.ejected import function_hash, meaning_of, place_of
 from opweave._programs.program import Program
 from opweave._saved.ejected_files import (
+    ASKED,
     EjectedKernel,
     digest,
     entries,
@@ -24,8 +25,6 @@ from opweave.cli.terminal import print_json, print_table
 from opweave.configuration import config
 from opweave.opcodes.errors import EjectedError, FileError, OpweaveError, RequestError
 
-# Options that say again what was ejected.
-ASKED = ("arguments", "static", "target", "toggles", "fast", "unfused")
 WELL = ("unchanged", "edited")
 
 
@@ -154,7 +153,7 @@ def check_ejected(options: Namespace) -> int:
 
 def _folders(file: str | None) -> list[Path]:
     if file is None:
-        return sorted(Path().rglob("*.opweave"))
+        return sorted(path for path in Path().rglob("*.opweave") if path.is_dir())
     if not file.endswith(".py"):
         raise RequestError(f"{file}: expected a Python file, such as app.py")
     folder = Path(file).with_suffix(".opweave")
@@ -180,7 +179,7 @@ def _state(entry: EjectedKernel, file: Path, function: str) -> EjectedState:
         text = entry.text()
     except EjectedError as error:
         return EjectedState(name, "unreadable", str(error))
-    asked = Namespace(function=f"{file}:{function}", **dict(entry.asked))
+    asked = Namespace(**{**entry.asked, "function": f"{file}:{function}"})
     try:
         request = requested(asked)
     except OpweaveError as error:

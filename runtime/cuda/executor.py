@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device
+from opweave.compiler.ir.device import BY_ARCH, DEVICES, STATIC_SHARED_BYTES, Device
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
@@ -94,7 +94,7 @@ def live_device(index: int) -> Device:
     props = module.cuda.runtime.getDeviceProperties(index)
     name = props["name"].decode() if isinstance(props["name"], bytes) else str(props["name"])
     like = next((d for d in DEVICES.values() if d.name in name.split()), BY_ARCH[arch])
-    shared = int(props.get("sharedMemPerBlockOptin", 48 * 1024))
+    shared = int(props.get("sharedMemPerBlockOptin", STATIC_SHARED_BYTES))
     return Device(
         name, arch, int(props["multiProcessorCount"]), shared, int(props["l2CacheSize"]),
         like.gigabytes_per_second, like.gigaflops,

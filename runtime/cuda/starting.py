@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.ir.device import STATIC_SHARED_BYTES
 from opweave.compiler.ir.values import Extents
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.interface import Launchable
 
-# Dynamic shared memory that a kernel has without asking, and the attribute to ask for more:
+# The attribute to ask for more dynamic shared memory than a kernel has without asking:
 # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the CUDA driver API.
-PLAIN_SHARED, MOST_DYNAMIC_SHARED = 48 * 1024, 8
+MOST_DYNAMIC_SHARED = 8
 
 
 def starter(
@@ -37,7 +38,7 @@ def starter(
     def start_with_more(args: tuple[Any, ...]) -> None:
         """Besides: attributes are those of a context, zeros are set on the stream."""
         with device:
-            if shared > PLAIN_SHARED:
+            if shared > STATIC_SHARED_BYTES:
                 cuda.driver.funcSetAttribute(function.ptr, MOST_DYNAMIC_SHARED, shared)
             for slot, nbytes in zeroed:
                 given = args[slot]
@@ -45,4 +46,4 @@ def starter(
                 cuda.runtime.memsetAsync(at, 0, nbytes, cuda.get_current_stream().ptr)
         start(args)
 
-    return start_with_more if zeroed or shared > PLAIN_SHARED else start
+    return start_with_more if zeroed or shared > STATIC_SHARED_BYTES else start

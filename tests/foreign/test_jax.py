@@ -48,7 +48,6 @@ def test_arguments_and_aligned_results_of_16_mi_elements_are_not_copied():
     for array, is_own in ((made, False), (own, address(own) % ALIGNED == 0)):
         found = give(array, given)
         assert (found.unsafe_buffer_pointer() == address(array)) is is_own
-        assert array.flags.writeable is not is_own
         assert found[-1] == 3
 
 

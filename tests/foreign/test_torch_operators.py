@@ -68,6 +68,39 @@ def test_a_result_on_an_arguments_memory_is_copied():
     assert given.tolist() == [1, 1, 1]
 
 
+TABLE = np.arange(4.0)
+
+
+def twice(x):
+    y = x + 1
+    return y, y[::2]
+
+
+def outside(x):
+    return x + 1, TABLE, TABLE[1:]
+
+
+@pytest.mark.parametrize("function", [twice, outside])
+def test_results_share_memory_with_nothing(function):
+    given = torch.ones(4, dtype=torch.float64)
+    operator = ow.to_torch(ow.fuse(function), given)
+    expected = [torch.tensor(np.array(each)) for each in function(given.numpy())]
+    for _ in range(8):
+        found = operator(given)
+        for before, each in zip(expected, found, strict=True):
+            assert torch.equal(each, before)
+            each += 5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_results_are_in_the_order_that_inductor_was_told():
+    given = torch.arange(6.0).reshape(2, 3)
+    operator = ow.to_torch(ow.fuse(lambda x: (x.T * 2, x[:, ::2])), given, name="turned")
+    step = torch.compile(lambda x: operator(x)[0] + 1, fullgraph=True)
+    assert torch.equal(step(given), given.T * 2 + 1)
+    assert all(each.is_contiguous() for each in operator(given))
+
+
 def test_there_is_no_gradient():
     operator = ow.to_torch(ow.fuse(tail), torch.ones(3), name="no_gradient")
     with pytest.raises(RuntimeError, match="autograd"):

@@ -251,6 +251,10 @@ BROKEN = {
     "no manifest": (lambda cu: cu.with_suffix(".json").write_text("{"), r"no manifest"),
     "a later format": (
         lambda cu: cu.with_suffix(".json").write_text('{"format": 9}'), r"format 9, expected 1"),
+    "other options": (
+        lambda cu: changed(cu.with_suffix(".json"), '"fast"', '"slow"'), r"'asked' has other"),
+    "no options": (lambda cu: changed(cu.with_suffix(".json"), '"asked": {', '"asked": 3, "a": {'),
+                   r"no manifest"),
     "another launch": (lambda cu: changed(cu, "#define VECTOR", "#define VECTOR 3 //"), r"VECTOR"),
     "no kernel": (lambda cu: cu.write_text("int x;"), r"defines no extern"),
 }  # fmt: skip
@@ -264,6 +268,13 @@ def test_a_file_that_is_broken_is_named_with_what_to_do(app, name, capsys):
     with pytest.raises(e.EjectedError, match=rf"app.opweave/tonemap/.*{text}"):
         loaded(app).tonemap(X, 1.4)
     assert states(app, capsys)[0] == 1
+
+
+def test_what_is_no_folder_is_left_alone(app, capsys, monkeypatch):
+    monkeypatch.chdir(app.parent)
+    app.with_name("notes.opweave").write_text("mine")
+    assert main(["check-ejected"]) == 0
+    assert "nothing is ejected here" in capsys.readouterr().out
 
 
 def test_code_that_does_not_compile_is_the_compilers_error(app):

@@ -6,6 +6,7 @@ The launcher itself runs: against a runtime of CUDA that hands each launch to th
 import ast
 import sys
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -170,6 +171,50 @@ def test_a_python_file_launches_by_cupy_alone(name, tmp_path, monkeypatch):
     assert [out.base.tobytes() for out in outs] == [w.tobytes() for w in results(wanted)]
     for ours, theirs in zip(written, given, strict=False):
         np.testing.assert_array_equal(ours, getattr(theirs, "base", theirs))
+
+
+def one_in_a_dict(x):
+    return {"a": x * 2, 1: [None, (x + 1,)], "n": "a text"}
+
+
+def cupy(OPTIONS, KERNEL_0, SOURCE_0, TypeError):
+    return [OPTIONS + KERNEL_0 + SOURCE_0 * TypeError]
+
+
+def halves(x):
+    return x * HALVES
+
+
+HALVES = np.array([0.5, 2, -1], ml_dtypes.bfloat16)
+PACKED = {
+    "containers": (one_in_a_dict, (drawn(5),)),
+    "names that the file has": (cupy, (drawn(5), 2.0, 3.0, 0.5)),
+    "a bfloat16 table": (halves, (drawn(4, 3),)),
+}
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("name", PACKED)
+def test_a_python_file_gives_what_the_function_gives(name, tmp_path, monkeypatch):
+    function, args = PACKED[name]
+    program = ow.fuse(function).lower(*args, target="sm_90a")
+    (path,) = program.export(tmp_path / "made.py")
+    module, scope = Cupy(), {}
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    exec(compile(path.read_text(), str(path), "exec"), scope)
+    given = [module.asarray(a) if isinstance(a, np.ndarray) else a for a in args]
+    called = "cupy_" if function is cupy else function.__name__
+    assert shown(scope[called](*given)) == shown(function(*args))
+
+
+def shown(value):
+    """Containers with the elements of their arrays."""
+    if isinstance(value, dict):
+        return {key: shown(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(map(shown, value))
+    array = value if isinstance(value, np.ndarray) else getattr(value, "base", None)
+    return value if array is None else array.tolist()
 
 
 @pytest.mark.nvrtc
