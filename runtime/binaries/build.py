@@ -105,11 +105,12 @@ class BinaryBuilder:
             CompileError: the compiler refuses the source.
             NoCompilerError: there is no compiler for the target.
         """
-        text = _completed(Canonical(source, name), arch, mode)
+        is_ours = params is not None
+        text = _completed(Canonical(source, name), arch, mode, is_ours)
         found = self._read.get((text, settings(arch, fast=fast, mode=mode))) if cached else None
         if found is not None:
             return found
-        common = _completed(_common(source, name, params, arch, mode), arch, mode)
+        common = _completed(_common(source, name, params, arch, mode), arch, mode, is_ours)
         if not cached:
             key = key_of(key_parts(common, arch, fast=fast, mode=mode))
             payload = self._compile(common, text, arch, fast=fast, mode=mode)
@@ -171,11 +172,15 @@ class BinaryBuilder:
         return nvrtc.compile_cuda(source, arch, nvrtc.options(fast=fast), TEMPLATES)
 
 
-def _completed(source: Canonical, arch: str, mode: str) -> str:
-    """A source with the entry by which the host calls its kernel."""
+def _completed(source: Canonical, arch: str, mode: str, is_ours: bool) -> str:
+    """A source with the entry by which the host calls its kernel.
+
+    ``is_ours``: one that we have rendered has blocks along y only where it asks which.
+    """
     text = source.source
     if on_host(arch, mode):
-        text = f"{text}\nOW_ENTRY({source.name})\n"
+        entry = "OW_ENTRY_IN_LINE" if is_ours and "blockIdx.y" not in text else "OW_ENTRY"
+        text = f"{text}\n{entry}({source.name})\n"
     if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
         text = f'#line 1 "{KERNEL_FILE}"\n{gapped(text)}'
     return text

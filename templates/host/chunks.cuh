@@ -70,9 +70,18 @@ template <class S> OW_INLINE void copy_part(S* to, const S* from, long long coun
     for (long long l = 0; l + AT_ONCE <= count; l += AT_ONCE) OW_COPY(to + l, from + l, AT_ONCE * sizeof(S));
     OW_COPY(to + count - AT_ONCE, from + count - AT_ONCE, AT_ONCE * sizeof(S));
 }
+// A call that is seldom made.  For it g++ keeps nothing of what whole chunks need in memory: read there, between
+// stores that wait for memory themselves, an address is late, and a copy beyond the caches takes twice as long.
+// The function itself stays as fast as others.  Every row may end within a chunk: there it is an ordinary call.
+#ifdef THREADS_PER_ROW
+#define OW_SELDOM inline __attribute__((always_inline))
+#else
+#define OW_SELDOM __attribute__((noinline, cold))
+#endif
+template <auto F, class... A> OW_SELDOM void seldom(A... given) { F(given...); }
 // The first elements of a chunk, and behind them the last number once more, which is as ordinary.  It
 // is called, so that what whole chunks pass through is short.
-template <int N, class S> __attribute__((noinline)) void load_part(S (&kept)[N], const S* p, long long inside) {
+template <int N, class S> __attribute__((noinline)) void load_part(S* kept, const S* p, long long inside) {
     const S last = inside > 0 ? p[inside - 1] : S();
     if constexpr (OW_HAS_MASKS<S>) {
         const int end = inside > 0 ? (int)inside : 0;
@@ -82,7 +91,7 @@ template <int N, class S> __attribute__((noinline)) void load_part(S (&kept)[N],
         copy_part(kept, p, inside);
     }
 }
-template <int N, class S> __attribute__((noinline)) void store_part(S* p, const S (&kept)[N], long long begin, long long end) {
+template <int N, class S> __attribute__((noinline)) void store_part(S* p, const S* kept, long long begin, long long end) {
     if constexpr (!__is_class(S) && sizeof(S) >= OW_LEAST_STORED) {
         const int from = (int)begin, to = end > 0 ? (int)end : 0;
         for (int l = 0; l < N; ++l) if (l >= from && l < to) p[l] = kept[l];
@@ -91,7 +100,7 @@ template <int N, class S> __attribute__((noinline)) void store_part(S* p, const 
 template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside) {
     S kept[N];
-    if (inside < N) load_part(kept, p, inside);
+    if (inside < N) seldom<load_part<N, S>>(kept, p, inside);
     fill(r, inside < N ? kept : p);
 }
 template <int N, class R, class S>
@@ -134,21 +143,21 @@ template <class S, int N> struct Chunk {
     OW_SPECIAL S operator[](int l) const { return OW_READ(at + l); }
 };
 template <int N, class S> OW_INLINE void load_chunk(Chunk<S, N>& r, const S* p, long long inside) {
-    if (inside < N) load_part(r.kept, p, inside);
+    if (inside < N) seldom<load_part<N, S>>(r.kept, p, inside);
     r.at = inside < N ? r.kept : p;
 }
 template <int N, class S>
-__attribute__((noinline)) void join_part(S (&kept)[N], const S* from, const S* other, int count) {
+__attribute__((noinline)) void join_part(S* kept, const S* from, const S* other, int count) {
     for (int l = 0; l < N; ++l) kept[l] = l < count ? from[l] : other[l];
 }
 template <int N, class S> OW_INLINE void join_chunks(Chunk<S, N>& r, const Chunk<S, N>& other, index_t count) {
-    if (count > 0 && count < N) join_part(r.kept, r.at, other.at, (int)count);
+    if (count > 0 && count < N) seldom<join_part<N, S>>(r.kept, r.at, other.at, (int)count);
     r.at = count >= N ? r.at : count > 0 ? r.kept : other.at;
 }
 template <int N, class S> inline constexpr S NOTHING[N] = {};
 // The elements of a chunk from one place to another, and 0 around them.
 template <int N, class S>
-__attribute__((noinline)) void load_within(S (&kept)[N], const S* p, index_t stride, int begin, int end) {
+__attribute__((noinline)) void load_within(S* kept, const S* p, index_t stride, int begin, int end) {
     if (OW_HAS_MASKS<S> && stride == 1) {
         for (int l = 0; l < N; ++l) kept[l] = (unsigned)(l - begin) < (unsigned)(end - begin) ? p[l] : S();
     } else {
@@ -162,7 +171,7 @@ OW_INLINE const S* window_of(S (&kept)[N], const S* p, index_t stride, index_t e
     const bool whole = first >= 0 && first <= extent - N && stride == 1, none = first <= -N || first >= extent;
     if (!whole && !none) {
         const int begin = first >= 0 ? 0 : -(int)first, end = extent - first < N ? (int)(extent - first) : N;
-        load_within(kept, p + first * stride, stride, begin, end);
+        seldom<load_within<N, S>>(kept, p + first * stride, stride, begin, end);
     }
     return whole ? p + first : none ? NOTHING<N, S> : kept;
 }
@@ -179,7 +188,7 @@ template <int N, class R, class S>
 OW_INLINE void store_chunk(S* p, const R (&r)[N], long long inside) {
     S kept[N];
     spill(inside < N ? kept : p, r);
-    if (inside < N) store_part(p, kept, 0, inside);
+    if (inside < N) seldom<store_part<N, S>>(p, kept, 0LL, inside);
 }
 // A chunk without its first `begin` elements, none if that is below 0.
 template <int N, class R, class S>
@@ -187,7 +196,7 @@ OW_INLINE void store_rest(S* p, const R (&r)[N], index_t begin, index_t inside) 
     S kept[N];
     const bool whole = begin <= 0 && inside >= N;
     spill(whole ? p : kept, r);
-    if (!whole) store_part(p, kept, begin < 0 ? 0 : begin, inside < N ? inside : N);
+    if (!whole) seldom<store_part<N, S>>(p, kept, begin < 0 ? 0LL : begin, inside < N ? (long long)inside : N);
 }
 // Where N elements lie in a table, and whether they lie there one behind the other.
 template <int N, class I> struct Places { I at[N]; bool run; };

@@ -217,7 +217,7 @@ HEADED = f'#define USE_VECTOR_IO 0\n{HEAD_TOGGLES}#include "opweave.cuh"\n\n{HEA
     (f'#define OW_NO_POWERS\n#line 1\n// a name\n{HEAD_TOGGLES}#include "opweave.cuh"\n\nint x;\n',
      '#define USE_64BIT_INDEX 0\n#include "opweave.cuh"\n'),
     # it ends behind the first of them; a macro that it defines for the next is not used there
-    ('#define THREADS_PER_ROW 8\n#include "opweave.cuh"\n#define BLOCK 8\n#include "rows.cuh"\n',
+    ('#define ROW_CHUNKS 8\n#include "opweave.cuh"\n#define BLOCK 8\n#include "rows.cuh"\n',
      '#include "opweave.cuh"\n'),
     ('#define THREADS_PER_ROW 8\n#include "rows.cuh"\n',
      '#define THREADS_PER_ROW 8\n#include "rows.cuh"\n'),
