@@ -13,6 +13,7 @@ from opweave._functions.apart import Read
 from opweave._functions.kept import Kept
 from opweave.compiler.captures.containers import is_class_of_objects
 from opweave.compiler.captures.structure import NOTHING, Structure, Tree, has_identity
+from opweave.compiler.ir.plain_arrays import is_array
 from opweave.runtime.host.warm_arguments import (
     CONTAINERS,
     Anything,
@@ -63,8 +64,8 @@ class CallNodes:
         if place.watched:
             return self._watched(read, tree)
         if read.is_steady:  # whose object is asked for otherwise; an array may be another inside
-            is_array = type(read.value) is np.ndarray
-            node = Anything() if tree is None and not is_array else self._node(tree)
+            is_leaf = tree is None and not is_array(read.value)
+            node = Anything() if is_leaf else self._node(tree)
             if isinstance(node, Anything):
                 next(self._leaves)
             return FoundAt(HERE, read.value), node
@@ -76,11 +77,11 @@ class CallNodes:
 
     def _watched(self, read: Read, tree: Structure | None) -> tuple[FoundAt, Node]:
         """What the function sees itself in a class: that object, and an array as it lies."""
-        is_array = type(read.value) is np.ndarray
-        if not read.is_steady or tree is not None or not (is_array or _is_constant(read.value)):
+        has_array = type(read.value) is np.ndarray
+        if not read.is_steady or tree is not None or not (has_array or _is_constant(read.value)):
             raise NotForC
         next(self._leaves)
-        return FoundAt(HERE, read.value), Lies.of(read.value) if is_array else Anything()
+        return FoundAt(HERE, read.value), Lies.of(read.value) if has_array else Anything()
 
     def _node(self, tree: Structure | None) -> Node:
         if tree is None:

@@ -130,7 +130,7 @@ def warm_call(holds: Callable[[], bool], known: Sequence[Warm]) -> tuple[WarmCal
 
 
 def _known(warm: Warm) -> tuple[CKnown, Any] | None:
-    """A call as C takes it, and what must live as long; None for one that is too large."""
+    """A call as C takes it, and what must live as long; None where Python has to run it."""
     nodes, target = NodeRows(warm.arrays), NodeRows([0])
     for node in (*warm.arguments, *(node for _, node in warm.outside)):
         nodes.add(node)
@@ -138,6 +138,8 @@ def _known(warm: Warm) -> tuple[CKnown, Any] | None:
         target.add(warm.target[0])
     held = nodes.leaves + nodes.told + len(warm.expressions) + len(warm.outside)
     if max(warm.words, held) > MOST_WORDS or nodes.told > MOST_CONTAINERS:
+        return None
+    if len(nodes.given) < len(warm.arrays):  # a kernel would read where no array lies
         return None
     makes, alive = [*map(_made, warm.makes)], [warm, nodes, target]
     rows = _table_rows(warm, nodes, target, [row for row, _ in makes], alive)

@@ -127,6 +127,7 @@ class NodeRows:
         arrays: places of arrays among the leaves, in the order of the words.
         alive: what the rows point to.
         leaves: how many there are.
+        given: words that have an array.
         spans: of the arrays, in the order of the words.
     """
 
@@ -135,6 +136,7 @@ class NodeRows:
     alive: list[Any] = field(default_factory=list)
     leaves: int = 0
     told: int = 0
+    given: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.spans = [(0, 0)] * len(self.arrays)
@@ -176,6 +178,7 @@ class NodeRows:
         if self.leaves in self.arrays:  # else it is compared alone
             word = self.arrays.index(self.leaves)
             self.spans[word] = node.span
+            self.given.add(word)
         lies = (c_longlong * max(2 * dims, 1))(*node.shape, *node.strides)
         self.alive.append(lies)
         return CNode(

@@ -1,6 +1,7 @@
 """Arrays of classes with a meaning of their own keep it: the plain function runs, and says so."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -154,6 +155,28 @@ def test_a_memory_map_is_of_its_own_class(name, tmp_path):
     made = np.memmap(tmp_path / "x", dtype=np.float64, mode="w+", shape=6)
     made[:] = X
     does_the_same(MAPPED[name], made)
+
+
+OUTSIDE = {
+    "a global": lambda made: eval("lambda x: (x * made, made)", {"made": made}),
+    "a closure": lambda made: lambda x: (x * made, made),
+    "an attribute": lambda made, o=SimpleNamespace(): setattr(o, "w", made) or (
+        lambda x: (x * o.w, o.w)),
+    "another function's": lambda made: (lambda one: lambda x: (one(x), made))(lambda x: x * made),
+}  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("first", [np.array, np.asanyarray])
+def test_a_memory_map_outside_is_read_at_many_calls(name, first, tmp_path):
+    made = np.memmap(tmp_path / "x", dtype=np.float64, mode="w+", shape=6)
+    made[:] = X
+    fused = ow.fuse(OUTSIDE[name](first(made)))
+    for gain in range(12):
+        found, back = fused(X * gain)
+        np.testing.assert_array_equal(found, X * gain * X)
+        assert type(back) is type(first(made))
 
 
 @pytest.mark.host
