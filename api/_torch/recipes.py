@@ -193,7 +193,6 @@ class RecipeFunction:
         self.constants = [*constants.values()]
         self._places = (*recipe.arrays, *constants)
         self._known = {p: v for p, v in known.items() if p in read and p not in constants}
-        self._own = frozenset(constants)
         self.__name__ = name
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         names = [f"a{number}" for number in range(len(self._places))]
@@ -204,20 +203,10 @@ class RecipeFunction:
         for step in self._steps:
             env[step.place] = _done(step, env)
         return tuple(
-            in_order(
-                env[output] if order is None else np.transpose(env[output], order),
-                output in self._own,
-            )
+            # a place of its own, in C order: an argument, a constant or a view is none
+            (env[output] if order is None else np.transpose(env[output], order)).copy("C")
             for output, order in self._outputs
         )
-
-
-def in_order(value: Any, is_constant: bool) -> Any:
-    """A result whose last axis is the innermost in memory, which NumPy may have otherwise.
-
-    Of a constant, which all calls share, it is a copy.
-    """
-    return value.copy("C") if value.ndim > 1 or is_constant else value
 
 
 def _unknown(steps: Sequence[RecipeStep], known: dict[int, Any]) -> tuple[RecipeStep, ...]:

@@ -269,6 +269,44 @@ def test_what_a_function_writes_is_written():
     assert_like([compiled(run)(*ours), *ours], [run(*plain), *plain])
 
 
+def kept_in_place(p, g):
+    before = p.clone()
+    p.sub_(0.1 * g)
+    return before, (p - before).abs().sum()
+
+
+def set_in_slices(x):
+    v = x.clone()
+    v[::2] = 2
+    return v, v[1:].clone()
+
+
+APART = {
+    "what was there before a write": kept_in_place,
+    "a clone": lambda x, y: (x.clone(), (x * y).sum()),
+    "a tensor of the graph's own": lambda x, y: (torch.tensor([1.0, 2.0]), x * 2 + y),
+    "a result and its clone": lambda x, y: (v := x * y, v.clone(), v + 1),
+    "a copy of the same type": lambda x, y: (x.to(x.dtype, copy=True), x[0].clone(), x + y),
+    "parts": lambda x, y: [t.clone() for t in x.split(1)] + [x * y],
+    "slices that are set": lambda x, y: (*set_in_slices(x), x * y),
+    "of 16 bits": lambda x, y: (*set_in_slices(x.bfloat16()), x.bfloat16().flip(0)),
+}
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 3)])
+@pytest.mark.parametrize("name", APART)
+def test_what_torch_copies_shares_memory_with_nothing(name, shape):
+    run = compiled(APART[name])
+    for _ in range(3):
+        ours, eagers = ([torch.full(shape, 3.0), torch.full(shape, 2.0)] for _ in range(2))
+        found = [*flat(run(*ours)), *ours]
+        assert_like(found, [*flat(APART[name](*eagers)), *eagers])
+        for each in found:
+            others = [other.clone() for other in found if other is not each]
+            each.add_(5)
+            assert_like([other for other in found if other is not each], others)
+
+
 def test_results_of_two_calls_share_no_memory():
     step = compiled(lambda x: x.exp() * 2)
     first = step(torch.zeros(3))
