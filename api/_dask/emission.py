@@ -181,7 +181,8 @@ class StageBlocks:
         shape, dtype = extents(region), dtypes.of(array.dtype).numpy_name
         if isinstance(array, np.ndarray):
             keys.append(f"{self.name}-array-{number}")
-            self.tasks[keys[-1]] = array
+            if keys[-1] not in self.tasks:  # as it is now: blocks come later
+                self.tasks[keys[-1]] = array.copy()
             taken = tuple(slice(*pair) for pair in region)
             return BlockInput(shape, dtype, (Piece(array.shape, taken, None),))
         if array.name not in self.sources:

@@ -8,6 +8,7 @@ what the function changes in it is changed in the caller's own afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -66,11 +67,13 @@ def run_exchanged(
     if later is None or not found.is_lazy:
         return found.run(function)
     try:
-        return later(found)
+        returned = later(found)
     except AttributeError as error:
         if (told := found.told_of(error)) is None:
             raise
         raise told from error
+    found.settle()
+    return found.given_back(returned)
 
 
 class Exchange:
@@ -127,14 +130,36 @@ class Exchange:
         if self.is_lazy:
             raise self._later()
         try:
-            return function(*self.args, **self.kwargs)
-        except ASKING as error:
-            if (told := self.told_of(error)) is None:
+            returned = function(*self.args, **self.kwargs)
+        except BaseException as error:
+            with suppress(InterchangeError):  # the function's own error is the one to tell
+                self.settle()
+            told = self.told_of(error) if isinstance(error, ASKING) else None
+            if told is None:
                 raise
             raise told from error  # which knows the line of the function
-        finally:
-            for holder in self._holders:
-                holder.settle(self.given_back)
+        self.settle()
+        return returned
+
+    def settle(self) -> None:
+        """Change the caller's containers as the function has changed their copies.
+
+        Raises:
+            InterchangeError: a value has no place in the caller's kind; there it is NumPy's.
+        """
+        refused: list[InterchangeError] = []
+
+        def given(value: Any) -> Any:
+            try:
+                return self.given_back(value)
+            except InterchangeError as error:
+                refused.append(error)
+                return value
+
+        for holder in self._holders:
+            holder.settle(given)
+        if refused:
+            raise refused[0]
 
     # Arguments
 

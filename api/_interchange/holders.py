@@ -23,9 +23,7 @@ class Holder(NamedTuple):
         """Change the caller's container as its copy was; see ``Exchange.given_back``."""
         now, before = _held(self.copy), self.before
         if type(now) is list:
-            if len(now) != len(before) or any(
-                a is not b for a, b in zip(now, before, strict=True)
-            ):
+            if [*map(id, now)] != [*map(id, before)]:
                 self.original[:] = map(given_back, now)
             return
         is_dict = isinstance(self.original, dict)
@@ -36,6 +34,9 @@ class Holder(NamedTuple):
         for key, item in now.items():
             if key not in before or before[key] is not item:
                 put(key, given_back(item))
+        if is_dict and [*self.original] != [*now]:  # what was taken out and put in again is last
+            for key in now:
+                put(key, self.original.pop(key))
 
     def _set(self, name: str, item: Any) -> None:
         object.__setattr__(self.original, name, item)  # it may be a frozen dataclass

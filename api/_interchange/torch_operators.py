@@ -53,7 +53,10 @@ def to_torch(fused: Any, *args: Any, name: str | None = None) -> Callable[..., A
     program = fused.lower(*args)
     results = ", ".join(["Tensor"] * len(_results(called, program)))
     schema = f"({kinds}) -> {results if _is_one(program) else f'({results})'}"
-    made = TorchOperator(fused, called)
+    params = (p for kernel in program.lowered.kernels for p in kernel.params)
+    written = {p.source for p in params if p.kind == "output"}
+    taken = tuple(output.id not in written for output in program.graph.outputs)
+    made = TorchOperator(fused, called, taken)
     operator: Any = torch.library.custom_op(
         f"opweave::{called}", made.run, mutates_args=(), device_types="cpu", schema=schema
     )
@@ -63,10 +66,14 @@ def to_torch(fused: Any, *args: Any, name: str | None = None) -> Callable[..., A
 
 
 class TorchOperator:
-    """What torch calls for an operator: to compute, and to learn shapes and dtypes."""
+    """What torch calls for an operator: to compute, and to learn shapes and dtypes.
 
-    def __init__(self, fused: Any, name: str):
-        self.fused, self.name = fused, name
+    Attributes:
+        taken: which results no kernel writes: arguments, arrays from outside, and views.
+    """
+
+    def __init__(self, fused: Any, name: str, taken: Sequence[bool]):
+        self.fused, self.name, self.taken = fused, name, taken
 
     def run(self, *given: Any) -> Any:
         """Tensors in C order, apart from those given and from one another."""
@@ -74,9 +81,8 @@ class TorchOperator:
         is_one = type(returned) is not tuple
         found = [each.contiguous() for each in ((returned,) if is_one else returned)]
         held = [_memory(each) for each in given if hasattr(each, "shape")]
-        is_shared = any(isinstance(v, np.ndarray) for v in self.fused.signature.latest.values)
         for place, each in enumerate(found):
-            if is_shared or _overlaps(_memory(each), held):
+            if self.taken[place] or _overlaps(_memory(each), held):
                 found[place] = each.clone()
             held.append(_memory(found[place]))
         return found[0] if is_one else tuple(found)
@@ -126,10 +132,11 @@ def _results(name: str, program: Any) -> Sequence[tuple[tuple[int, ...], np.dtyp
     graph, tree = program.graph, program.variant.trace.structure
     is_tuple = type(tree) is Tree and tree.type is tuple and all(map(_is_leaf, tree.children))
     is_flat = is_tuple or _is_leaf(tree)
+    is_flat = is_flat and len(graph.outputs) > is_tuple
     if graph.written or not is_flat or not all(type(o) is Value for o in graph.outputs):
         raise ArgumentError(
-            f"to_torch: {name}: expected a function that returns an array or a tuple of arrays, "
-            "and writes to no argument; return each array that it writes to"
+            f"to_torch: {name}: expected a function that returns an array, or several in a tuple, "
+            "each once, and writes to no argument; return each array that it writes to"
         )
     extents = program.variant.extents(program.found.extents)
     return [

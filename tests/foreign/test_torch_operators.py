@@ -1,5 +1,7 @@
 """``ow.to_torch``: fused functions as operators of PyTorch's."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -80,7 +82,14 @@ def outside(x):
     return x + 1, TABLE, TABLE[1:]
 
 
-@pytest.mark.parametrize("function", [twice, outside])
+HELD = SimpleNamespace(w=np.arange(4.0), all=[np.arange(4.0)])
+
+
+def held(x, own=np.arange(4.0)):
+    return x + 1, HELD.w, HELD.all[0][1:], own
+
+
+@pytest.mark.parametrize("function", [twice, outside, held])
 def test_results_share_memory_with_nothing(function):
     given = torch.ones(4, dtype=torch.float64)
     operator = ow.to_torch(ow.fuse(function), given)
@@ -113,11 +122,16 @@ def test_there_is_no_gradient():
     (lambda: ow.to_torch(ow.fuse(abs), 2.0), e.ArgumentError, "found none"),
     (lambda: ow.to_torch(ow.fuse(doubled), torch.ones(2)), e.ArgumentError, "writes to"),
     (lambda: ow.to_torch(ow.fuse(lambda x: {"x": x}), torch.ones(2), name="d"), e.ArgumentError,
-     "a tuple of arrays"),
+     "several in a tuple"),
+    (lambda: ow.to_torch(ow.fuse(lambda x: (x + 1,)), torch.ones(2), name="one"), e.ArgumentError,
+     "several in a tuple"),
+    (lambda: ow.to_torch(ow.fuse(lambda x: ()), torch.ones(2), name="none"), e.ArgumentError,
+     "several in a tuple"),
     (lambda: ow.to_torch(ow.fuse(tail), torch.ones(2), name="a b"), e.NameRefusedError, "'a b'"),
     (lambda: ow.to_torch(ow.fuse(lambda x: x if x.sum() > 1 else -x), torch.ones(2), name="p"),
      e.TraceError, "fuse|branch|where"),
-], ids=["no function", "a text", "no tensor", "writes", "a dict", "a name", "in parts"])  # fmt: skip
+], ids=["no function", "a text", "no tensor", "writes", "a dict", "a tuple of one", "nothing", "a name",
+        "in parts"])  # fmt: skip
 def test_what_cannot_be_an_operator_is_refused(make, error, text):
     with pytest.raises(error, match=text):
         make()
