@@ -101,10 +101,16 @@ class Tensors:
         do = wider if "ScalarType" in str(error) else PLAIN
         raise NotTaken(f"one that torch does not hand to NumPy ({error})", do) from None
 
+    @staticmethod
+    def _can_stride(array: Any) -> bool:
+        """Whether torch can step as an array does: forwards, and by whole elements."""
+        return all(step >= 0 and step % array.itemsize == 0 for step in array.strides)
+
     def give(self, array: Any, like: Any) -> Any:
         """A tensor on the memory of an array.
 
-        A copy of what torch cannot hold, or must not write to: negative strides, read-only memory.
+        A copy of what torch cannot hold, or must not write to: strides that are negative or no
+        whole elements, read-only memory.
 
         Raises:
             NotTaken: torch has no such dtype.
@@ -112,7 +118,7 @@ class Tensors:
         if not isinstance(array, np.ndarray):
             return self._torch.from_dlpack(array)  # CuPy's, whose stream torch's own waits for
         flags = array.flags
-        if not flags.carray and (not flags.writeable or min(array.strides, default=0) < 0):
+        if not flags.carray and (not flags.writeable or not self._can_stride(array)):
             array = array.copy()
         if array.dtype.isbuiltin == 1:
             try:

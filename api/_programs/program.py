@@ -251,11 +251,13 @@ class Program(Shown, by="_programs.pieces:program"):
         return save(folder, (self, *others))
 
     @folded
-    def export(self, file: str | PathLike[str]) -> tuple[Path, ...]:
-        """Write one file that needs no opweave: CUDA C++ with a launcher, or Python with CuPy.
+    def export(self, *files: str | PathLike[str]) -> tuple[Path, ...]:
+        """Write files that need no opweave: CUDA C++ with a launcher, or Python with CuPy.
+
+        All of them are written, or none.
 
         Args:
-            file: a new one, whose name ends in .cu (a header for C is written beside it) or .py.
+            files: new ones, whose names end in .cu (a header for C is written beside it) or .py.
 
         Returns:
             What was written.
@@ -263,11 +265,11 @@ class Program(Shown, by="_programs.pieces:program"):
         Raises:
             SavedError: the program is for the host, has a product that a library computes, or
                 does something else that a list of launches cannot; names it.
-            FileError: the file is there already, or cannot be written.
+            FileError: a file is there already, or cannot be written.
         """
         from opweave._saved.exporting import export
 
-        return export(self, file)
+        return export(self, *files)
 
     @takes_arrays
     def explain(self, *args: Any, **kwargs: Any) -> Any:

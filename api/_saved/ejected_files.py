@@ -16,9 +16,14 @@ FORMAT = 1
 Place = tuple[str, ...]
 # Bytes of a file name, of file systems of Linux; those of a name are ASCII.
 MOST_NAME = 255
-# Options of the command that say again what was ejected, and their types.
-ASKED: Mapping[str, type] = {
-    "arguments": list, "static": list, "target": str, "toggles": list, "fast": bool,
+# What a manifest has, and the options of the command that say again what was ejected; their types.
+TEXTS = list[str]
+PARTS: Mapping[str, Any] = {
+    "kernel": str, "place": TEXTS, "names": TEXTS, "function": str, "operators": TEXTS,
+    "form": TEXTS, "parameters": TEXTS, "source": str,
+}  # fmt: skip
+ASKED: Mapping[str, Any] = {
+    "arguments": TEXTS, "static": TEXTS, "target": str, "toggles": TEXTS, "fast": bool,
     "unfused": bool,
 }  # fmt: skip
 # Names of functions that a folder can have: of a module or a class, no lambda.
@@ -122,17 +127,32 @@ def read(path: Path) -> EjectedKernel:
         data = json.loads(path.read_text())
         if data["format"] != FORMAT:
             raise ValueError(f"format {data['format']}, expected {FORMAT}")
-        if {name: type(value) for name, value in data["asked"].items()} != ASKED:
-            raise ValueError(f"'asked' has other options than {', '.join(ASKED)}")
+        _check({name: data[name] for name in PARTS}, PARTS, "the manifest")
+        _check(data["asked"], ASKED, "'asked'")
         parts = (tuple(data[n]) for n in ("operators", "form", "parameters"))
         rest = tuple(data["place"]), tuple(data["names"]), data["function"], Meaning(*parts)
         return EjectedKernel(
             path.with_suffix(".cu"), data["kernel"], *rest, data["source"], data["asked"]
         )
-    except (AttributeError, OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
         raise EjectedError(
             f"{shown(path)} is no manifest of an ejected kernel ({error}); {REMEDIES}"
         ) from None
+
+
+def _check(found: Any, expected: Mapping[str, Any], where: str) -> None:
+    """Hold a part of a manifest to its types.
+
+    Raises:
+        ValueError: it has others.
+    """
+    if type(found) is not dict or found.keys() != expected.keys():
+        raise ValueError(f"{where} has other names than {', '.join(expected)}")
+    for name, kind in expected.items():
+        value = found[name]
+        texts = type(value) is list and all(type(each) is str for each in value)
+        if not texts if kind is TEXTS else type(value) is not kind:
+            raise ValueError(f"{name} is {value!r:.40}")
 
 
 def manifest(entry: EjectedKernel) -> str:

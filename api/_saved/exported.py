@@ -27,6 +27,7 @@ from opweave._saved.taken import (
     arguments_of,
     check_bytes,
     check_numbers,
+    fresh,
     name_of,
     own_names,
     with_known,
@@ -56,10 +57,11 @@ def exported(program: Saveable) -> Exported:
     if isinstance(variant.trace.structure, Changing):
         of_structure(variant.trace.structure, given.name)  # refuses it, too
     recorded, constants = recorded_of(program, compiles=False, joins=True)
-    renamed = own_names(variant.trace.graph.scalars).items()
-    known = {name: Expr("argument", (new,)) for name, new in renamed}
+    scalars = [*variant.trace.graph.scalars]
+    renamed = own_names([*(each.name for each in variant.graph.inputs), *scalars])
+    known = {name: Expr("argument", (renamed.get(name, name),)) for name in scalars}
     known |= {name: literal(of_data(value)) for name, value in frozen.items()}
-    return _Listing(given, variant, recorded, constants, known).exported(program)
+    return _Listing(given, variant, recorded, constants, known, renamed).exported(program)
 
 
 class _Listing:
@@ -67,9 +69,9 @@ class _Listing:
 
     def __init__(
         self, given: GivenArguments, variant: Variant, recorded: Recorded,
-        constants: Sequence[Any], known: Mapping[str, Expr],
+        constants: Sequence[Any], known: Mapping[str, Expr], renamed: Mapping[str, str],
     ):  # fmt: skip
-        """``known``: numbers from outside of the function, by name."""
+        """``known``: numbers by their names in the function, ``renamed``: names in the file."""
         self.name, self.recorded, self.known = given.name, recorded, known
         self.launcher = name_of(recorded.lowered.graph.name)
         self.plan: CallPlan = recorded.prepared.plan
@@ -78,12 +80,12 @@ class _Listing:
         names = iter(variant.trace.graph.scalars)
         inputs = iter(variant.graph.inputs)
         writes = {write.place for write in self.graph.written}
-        self.arguments = [*arguments_of(given, inputs, names, writes)]
+        self.arguments = [*arguments_of(given, inputs, names, writes, renamed)]
         check_bytes(given.name, constants)
         arrays = [a.name for a in self.arguments if a.dtype is not None]
         self.taken = {a.name for a in self.arguments}
         self.constants = {
-            self._fresh(f"{self.launcher}_constant_{n}"): np.ascontiguousarray(array)
+            fresh(f"{self.launcher}_constant_{n}", self.taken): np.ascontiguousarray(array)
             for n, array in enumerate(constants)
         }
         self.arena = self.plan.memory.nbytes
@@ -92,12 +94,6 @@ class _Listing:
         self.copies: list[tuple[MemoryPlace, MemoryPlace, int]] = []
         self.cleared: list[tuple[MemoryPlace, int]] = []
         self._place_results()
-
-    def _fresh(self, name: str) -> str:
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
 
     def _in_arena(self, nbytes: int) -> MemoryPlace:
         place = MemoryPlace(ARENA, self.arena)
@@ -112,7 +108,7 @@ class _Listing:
         for value, _ in plan.makes:
             if value in order:
                 several = f"{order.index(value)}" if len(order) > 1 else ""
-                where[value] = MemoryPlace(self._fresh(f"out{several}"))
+                where[value] = MemoryPlace(fresh(f"out{several}", self.taken))
             elif value in straight:
                 where[value] = self.places[straight[value]]
             else:

@@ -13,23 +13,25 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError, FileError
 
 
-def export(program: Saveable, place: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Write a program to a file, by its name's end: .cu with a header beside it, or .py.
+def export(program: Saveable, *places: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Write a program to files, by their names' ends: .cu with a header beside it, or .py.
 
     Raises:
-        SavedError: what such a file cannot do; names it.
+        SavedError: what such a file cannot do; names it, and nothing is written.
         ArgumentError: another end.
         FileError: it is there already, or cannot be written.
     """
-    path = Path(place)
-    if path.suffix not in (".cu", ".py"):
-        raise ArgumentError(f"{shown(str(path))}: expected a name that ends in .cu or .py")
-    found = exported(program)
-    if path.suffix == ".py":
-        texts = {path: python_file(found)}
-    else:
-        made = cuda_file(found)
-        texts = {path: made.source, path.with_suffix(".h"): made.header}
+    paths = [*map(Path, places)]
+    for path in paths:
+        if path.suffix not in (".cu", ".py"):
+            raise ArgumentError(f"{shown(str(path))}: expected a name that ends in .cu or .py")
+    found, texts = exported(program), {}
+    for path in paths:
+        if path.suffix == ".py":
+            texts[path] = python_file(found)
+        else:
+            made = cuda_file(found)
+            texts |= {path: made.source, path.with_suffix(".h"): made.header}
     for name in texts:
         if os.path.lexists(name):
             raise FileError(f"{name} is there already: remove it, or name another file")

@@ -35,7 +35,7 @@ def on_host(data: Mapping[str, Any], files: Files, names: Sequence[str]) -> Run:
     give_runtime(files["host/runtime.so"])
     constants = [_constant(files, *row) for row in data["constants"]]
     executor, binaries = HostExecutor(data["fast"]), _binaries("so", data, files)
-    return _run(planned_call(data["plan"], names, executor, binaries, constants))
+    return _run(planned_call(data["plan"], names, executor, binaries, constants), constants)
 
 
 def on_gpu(device: Any, data: Mapping[str, Any], files: Files, names: Sequence[str]) -> Run:
@@ -44,7 +44,7 @@ def on_gpu(device: Any, data: Mapping[str, Any], files: Files, names: Sequence[s
 
     constants = [cuda.copied_in(_constant(files, *row)) for row in data["constants"]]
     executor, binaries = cuda.executor(device, data["fast"]), _binaries("cubin", data, files)
-    return _run(planned_call(data["plan"], names, executor, binaries, constants))
+    return _run(planned_call(data["plan"], names, executor, binaries, constants), constants)
 
 
 def _binaries(kind: str, data: Mapping[str, Any], files: Files) -> dict[str, Binary]:
@@ -61,10 +61,22 @@ def _constant(files: Files, path: str, dtype: str, shape: list[int]) -> Any:
     return made
 
 
-def _run(call: PlannedCall) -> Run:
-    if call.writes is None:
-        return call
+def _run(call: PlannedCall, constants: Sequence[Any]) -> Run:
+    run = call if call.writes is None else _writing(call)
+    return _keeping(run, constants) if constants else run
 
+
+def _keeping(run: Run, constants: Sequence[Any]) -> Run:
+    """A call whose results are never the arrays that the program keeps, or views of them."""
+
+    def own(output: Any) -> Any:
+        kept = any(each is output or each is getattr(output, "base", None) for each in constants)
+        return output.copy() if kept else output
+
+    return lambda arrays, numbers: [*map(own, run(arrays, numbers))]
+
+
+def _writing(call: PlannedCall) -> Run:
     def writing(arrays: list[Any], numbers: dict[str, Any]) -> list[Any]:
         try:
             return written(call, arrays, numbers)

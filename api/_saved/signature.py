@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import Parameter, Signature
@@ -101,7 +102,8 @@ class SavedSignature:
         assert isinstance(tree, Tree)
         keys = tuple(value) if type(value) is dict else ()
         size = 0 if value is None else len(value) if type(value) in (tuple, list, dict) else -1
-        if type(value) is not tree.type or keys != tree.keys or size != len(tree.children):
+        are_same = keys == tree.keys and [*map(type, keys)] == [*map(type, tree.keys)]
+        if type(value) is not tree.type or not are_same or size != len(tree.children):
             raise self._other(name, _called(tree), _called_value(value))
         held: Any = value or ()
         items = list(held.values() if type(value) is dict else held)
@@ -131,14 +133,15 @@ class SavedSignature:
         return value
 
     def _number(self, leaf: Data, value: Any) -> Any:
-        if type(value).__name__ != leaf["type"]:
+        is_known = type(value) in (bool, int, float, complex) or isinstance(value, np.generic)
+        if not is_known or type(value).__name__ != leaf["type"]:
             raise self._other(leaf["name"], f"a number of type {leaf['type']}",
                               _called_value(value))  # fmt: skip
         return value
 
     def _same(self, name: str, expected: Any, value: Any) -> None:
         try:
-            is_same = as_data(value) == expected
+            is_same = json.dumps(as_data(value)) == json.dumps(expected)  # where True is not 1
         except SavedError:
             is_same = False
         if not is_same:
@@ -191,7 +194,9 @@ def _called_value(value: Any) -> str:
             name = dtypes.of(dtype).name
         except DTypeError:
             name = str(dtype)
-        return f"{name}{list(shape)}{order}"
+        kind = "" if is_plain(type(value)) else f" of type {type(value).__name__}"
+        return f"{name}{list(shape)}{order}{kind}"
     if type(value) in (tuple, list, dict):
-        return f"a {type(value).__name__} of {len(value)}"
+        keys = f" with {', '.join(map(shown, value))}" if type(value) is dict and value else ""
+        return f"a {type(value).__name__} of {len(value)}{keys}"
     return f"{shown(value)} of type {type(value).__name__}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from opweave._saved.given import GivenArguments
@@ -36,28 +36,43 @@ def name_of(function: str) -> str:
     return f"{function}_" if function in DECLARED or OWN.fullmatch(function) else function
 
 
-def own_names(names: Iterable[str]) -> dict[str, str]:
-    """Arguments that are named as a variable of the launcher, by the names that they get."""
-    return {name: f"{name}_" for name in names if OWN.fullmatch(name)}
+def own_names(names: Sequence[str]) -> dict[str, str]:
+    """Arguments that are named as a variable of the launcher, by the names that they get.
+
+    ``names`` are all that the function has.
+    """
+    taken, found = set(names), {}
+    for name in filter(OWN.fullmatch, names):
+        found[name] = fresh(f"{name}_", taken)
+    return found
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """A name that is not taken, like one; from then on it is."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def arguments_of(
-    given: GivenArguments, inputs: Iterator[Any], names: Iterator[str], writes: set[int]
-) -> Iterator[ExportedArgument]:
-    """The arguments by their names in C."""
+    given: GivenArguments, inputs: Iterator[Any], names: Iterator[str], writes: set[int],
+    renamed: Mapping[str, str],
+) -> Iterator[ExportedArgument]:  # fmt: skip
+    """The arguments by their names in C; see ``own_names``."""
     place = 0
     for where, _, leaves in given.leaves():
         for name, kind in leaves:
             if isinstance(kind, ArrayType):
                 item = next(inputs)
                 if isinstance(where, str):
-                    name = own_names([item.name]).get(item.name, item.name)
+                    name = renamed.get(item.name, item.name)
                     yield ExportedArgument(name, kind.dtype, kind.shape, "", place in writes)
                 place += 1
             elif not isinstance(kind, Static):
                 number = next(names)
                 if isinstance(where, str):
-                    number = own_names([number]).get(number, number)
+                    number = renamed.get(number, number)
                     yield ExportedArgument(number, None, (), _kind_of(given.name, name, kind))
 
 

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from opweave._torch.rows import RESULT, AtenCall, AtenRow
+from opweave._torch.shapes import SHARING
 from opweave._torch.table import row_of
 
 # What says where and how a result lies, or of which type it is, which torch has worked out.
@@ -193,6 +194,7 @@ class RecipeFunction:
         self.constants = [*constants.values()]
         self._places = (*recipe.arrays, *constants)
         self._known = {p: v for p, v in known.items() if p in read and p not in constants}
+        self._own = {step.place for step in self._steps if step.compute not in SHARING}
         self.__name__ = name
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         names = [f"a{number}" for number in range(len(self._places))]
@@ -203,10 +205,20 @@ class RecipeFunction:
         for step in self._steps:
             env[step.place] = _done(step, env)
         return tuple(
-            # a place of its own, in C order: an argument, a constant or a view is none
-            (env[output] if order is None else np.transpose(env[output], order)).copy("C")
+            in_order(
+                env[output] if order is None else np.transpose(env[output], order),
+                output in self._own,
+            )
             for output, order in self._outputs
         )
+
+
+def in_order(value: Any, is_own: bool) -> Any:
+    """A result whose last axis is the innermost in memory, which NumPy may have otherwise.
+
+    Of what is no array of its own, such as an argument, a view or a constant, it is a copy.
+    """
+    return value if is_own and value.ndim < 2 else value.copy("C")
 
 
 def _unknown(steps: Sequence[RecipeStep], known: dict[int, Any]) -> tuple[RecipeStep, ...]:

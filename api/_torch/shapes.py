@@ -230,6 +230,9 @@ COPIES: dict[str, AtenRow] = {
     "index_select.default": AtenRow(index_selected, left=has_no_axis),
     "gather.default": AtenRow(gathered, left=has_no_axis),
 }
+# What may give its operand back, or a view of it.
+SHARING = frozenset((*(row.compute for row in MOVES.values()), same, copied, flipped, repeated,
+                     padded, joined))  # fmt: skip
 MADE: dict[str, AtenRow] = {
     "full.default": AtenRow(full, makes=True),
     "full_like.default": AtenRow(full_like, makes=True),

@@ -69,10 +69,7 @@ def ejected_of(program: Program, options: Namespace) -> Iterator[tuple[EjectedKe
         raise RequestError(
             f"--kernel {options.kernel}: expected one of {', '.join(known) or 'no kernels'}"
         )
-    assert program.given is not None  # it is what lower has returned
-    place = place_of(
-        lowered.device.arch, program.given.types, fused.options, fused.signature.names
-    )
+    place = _place_of(program)
     asked = {name: getattr(options, name) for name in ASKED}
     for name, number in known.items():
         if options.kernel in (None, name):
@@ -84,6 +81,13 @@ def ejected_of(program: Program, options: Namespace) -> Iterator[tuple[EjectedKe
                 tuple(fused.signature.names), function_hash(program.variant.graph),
                 meaning, digest(text), asked,
             ), text  # fmt: skip
+
+
+def _place_of(program: Program) -> tuple[str, ...]:
+    """What the kernels of a program are for, as manifests have it."""
+    assert program.given is not None  # it is what lower has returned
+    fused, arch = program.fused, program.lowered.device.arch
+    return place_of(arch, program.given.types, fused.options, fused.signature.names)
 
 
 def _in_place_of(entry: EjectedKernel) -> list[Path]:
@@ -185,9 +189,13 @@ def _state(entry: EjectedKernel, file: Path, function: str) -> EjectedState:
     except OpweaveError as error:
         return EjectedState(name, "orphaned", str(error))
     try:
-        request.lower()
+        program = request.lower()
     except EjectedError as error:
         return EjectedState(name, "drifted", str(error))
     except OpweaveError as error:
         return EjectedState(name, "drifted", f"it cannot be lowered any more: {error}")
+    place = _place_of(program)
+    if place != entry.place:
+        used = f"kernels of ours run: it is for {' '.join(entry.place)}, where {' '.join(place)}"
+        return EjectedState(name, "drifted", f"{used} is asked for now")
     return EjectedState(name, "unchanged" if digest(text) == entry.source else "edited")

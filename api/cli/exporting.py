@@ -21,7 +21,7 @@ def export(options: Namespace) -> int:
         if not file.endswith(FILES[name]):
             raise RequestError(f"--{name} {file}: expected a name that ends in {FILES[name]}")
     program = requested(options).lower()
-    written = [str(path) for file in asked.values() for path in program.export(file)]
+    written = [*map(str, program.export(*asked.values()))]
     if options.json:
         print_json({"function": options.function, "target": program.target, "written": written})
     else:

@@ -70,6 +70,8 @@ REFUSED = {
         lambda: pyarrow.array([1], pyarrow.date32()), "date32", "x.cast(pyarrow.int32())"),
     "times": (
         lambda: pyarrow.array([1], pyarrow.time64("us")), "time64", "x.cast(pyarrow.int64())"),
+    "zones": (lambda: pyarrow.array([1], pyarrow.timestamp("ns", "America/New_York")), "units of time",
+              "x.cast(pyarrow.int64())"),
     "codes": (lambda: pyarrow.array([1, 1]).dictionary_encode(), "DictionaryArray", "x.to_numpy"),
 }  # fmt: skip
 

@@ -354,3 +354,10 @@ def test_a_loaded_program_takes_tensors(tmp_path):
         loaded(x.float(), 2.0)
     with pytest.raises(e.InterchangeError, match=r"argument x: .*requires grad.*pass x.detach"):
         loaded(x.requires_grad_(), 2.0)
+
+
+def test_a_field_of_records_is_copied():
+    records = np.zeros(4, [("a", np.float64), ("b", np.int16)])
+    records["a"] = np.arange(4.0)
+    found = ow.fuse(lambda x: (x, records["a"]))(torch.ones(4))[1]
+    assert found.tolist() == [0, 1, 2, 3]

@@ -207,6 +207,17 @@ def test_a_change_in_another_kernel_of_the_function_is_none_of_this_one(app, cap
     assert states(app, capsys) == (0, ["unchanged"] * len(kernels))
 
 
+def test_a_kernel_that_other_options_leave_out_is_no_longer_in_use(app, capsys):
+    eject(app)
+    edited(app)
+    changed(app, "@ow.fuse\ndef tonemap", "@ow.fuse(fast=True)\ndef tonemap")
+
+    np.testing.assert_allclose(loaded(app).tonemap(X, 1.4), plainly(X, 1.4), 1e-5)
+    capsys.readouterr()
+    assert main(["check-ejected", str(app)]) == 1
+    assert "kernels of ours run" in " ".join(capsys.readouterr().out.split())
+
+
 def test_ejecting_again_keeps_what_was_there(app, capsys):
     eject(app)
     edited(app)
@@ -254,7 +265,13 @@ BROKEN = {
     "other options": (
         lambda cu: changed(cu.with_suffix(".json"), '"fast"', '"slow"'), r"'asked' has other"),
     "no options": (lambda cu: changed(cu.with_suffix(".json"), '"asked": {', '"asked": 3, "a": {'),
-                   r"no manifest"),
+                   r"'asked' has other"),
+    "an argument that is no text": (
+        lambda cu: changed(cu.with_suffix(".json"), '"arguments": [', '"arguments": [3, '),
+        r"arguments is \[3, "),
+    "a name that is no text": (
+        lambda cu: changed(cu.with_suffix(".json"), '"names": [', '"names": [null, '), r"names is"),
+    "depths": (lambda cu: cu.with_suffix(".json").write_text("[" * 100_000), r"no manifest"),
     "another launch": (lambda cu: changed(cu, "#define VECTOR", "#define VECTOR 3 //"), r"VECTOR"),
     "no kernel": (lambda cu: cu.write_text("int x;"), r"defines no extern"),
 }  # fmt: skip

@@ -181,6 +181,10 @@ def cupy(OPTIONS, KERNEL_0, SOURCE_0, TypeError):
     return [OPTIONS + KERNEL_0 + SOURCE_0 * TypeError]
 
 
+def numpy(cupy, cupy_, numpy_, arena):
+    return cupy + cupy_ * numpy_ - arena
+
+
 def halves(x):
     return x * HALVES
 
@@ -189,6 +193,7 @@ HALVES = np.array([0.5, 2, -1], ml_dtypes.bfloat16)
 PACKED = {
     "containers": (one_in_a_dict, (drawn(5),)),
     "names that the file has": (cupy, (drawn(5), 2.0, 3.0, 0.5)),
+    "names that the others' are": (numpy, (drawn(5), drawn(5), 2.0, 0.5)),
     "a bfloat16 table": (halves, (drawn(4, 3),)),
 }
 
@@ -203,7 +208,7 @@ def test_a_python_file_gives_what_the_function_gives(name, tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "cupy", module)
     exec(compile(path.read_text(), str(path), "exec"), scope)
     given = [module.asarray(a) if isinstance(a, np.ndarray) else a for a in args]
-    called = "cupy_" if function is cupy else function.__name__
+    called = function.__name__ + "_" * (function in (cupy, numpy))
     assert shown(scope[called](*given)) == shown(function(*args))
 
 
@@ -276,6 +281,13 @@ def test_files_that_are_there_stay(tmp_path):
     with pytest.raises(e.ArgumentError, match=r"ends in .cu or .py"):
         lowered("numbers", "sm_90a").export(tmp_path / "made.c")
     assert [p.name for p in tmp_path.iterdir()] == ["made.h"]
+
+
+def test_of_two_files_both_are_written_or_none(tmp_path):
+    (tmp_path / "made.py").write_text("mine")
+    with pytest.raises(e.FileError, match=r"made.py is there already"):
+        lowered("numbers", "sm_90a").export(tmp_path / "made.cu", tmp_path / "made.py")
+    assert [p.name for p in tmp_path.iterdir()] == ["made.py"]
 
 
 def test_from_the_command_line(tmp_path, monkeypatch, capsys):

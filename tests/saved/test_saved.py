@@ -65,6 +65,40 @@ def test_what_is_outside_keeps_the_value_that_it_had(tmp_path, monkeypatch):
     np.testing.assert_array_equal(ow.load_program(place)(x), wanted)
 
 
+KEPT = np.arange(4.0)
+
+
+def test_a_result_that_the_program_keeps_is_a_copy(tmp_path):
+    fused = ow.fuse(lambda x: (x + KEPT, KEPT, KEPT[1:]))
+    loaded = ow.load_program(fused.lower(np.ones(4), target="host").save(tmp_path / "saved"))
+    for _ in range(2):
+        for found, expected in zip(loaded(np.ones(4)), (KEPT + 1, KEPT, KEPT[1:]), strict=True):
+            np.testing.assert_array_equal(found, expected)
+            found[...] = 100
+
+
+ALIKE = {
+    "true": (lambda x, n: x * (2 if n is True else 3), True, 1),
+    "zero": (lambda x, n: x + 1 if n is False else x, False, 0),
+    "in a tuple": (lambda x, n: x * (2 if n[0] is True else 3), (True, "a"), (1, "a")),
+    "a key": (lambda x, n: x * 2 if next(iter(n)) is True else x, {True: 1.0}, {1: 1.0}),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_what_python_calls_equal_is_another_value(name, tmp_path):
+    function, saved, other = ALIKE[name]
+    fused = ow.fuse(function, static_argnames="n" if name == "in a tuple" else ())
+    loaded = ow.load_program(
+        fused.lower(np.ones(4), saved, target="host").save(tmp_path / "saved")
+    )
+    np.testing.assert_array_equal(loaded(np.ones(4), saved), function(np.ones(4), saved))
+    with pytest.raises(
+        e.ArgumentError, match=f"argument n.*{'with 1' if name == 'a key' else ''}"
+    ):
+        loaded(np.ones(4), other)
+
+
 def test_an_index_that_has_no_element(tmp_path):
     loaded = ow.load_program(lowered("indices").save(tmp_path / "saved"))
     with pytest.raises(e.BoundsError, match=r"index 9 is out of bounds for an axis of 9 elements"):

@@ -176,3 +176,28 @@ def test_places_that_wrap_in_a_narrow_type_are_refused_where_blocks_lie_apart(dt
     read, x = read_at_places(dtype)
     with pytest.raises(ow.errors.UnsupportedError, match=r"x\.rechunk\("):
         ow.fuse(read)(da.from_array(x, chunks=100))
+
+
+def scaled_in(batch):
+    batch["y"] = batch["x"] * batch["gain"]
+    return batch
+
+
+def test_a_container_is_the_callers_own():
+    for given in (da.arange(4.0, chunks=2), np.arange(4.0)):
+        batch = {"x": given, "gain": 2.0}
+        assert ow.fuse(scaled_in)(batch) is batch
+        assert batch["x"] is given
+        np.testing.assert_array_equal(np.asarray(batch["y"]), np.arange(4.0) * 2)
+        assert ow.fuse(lambda d: (d["x"] + 1, d))(batch)[1] is batch
+
+
+TABLE = np.zeros(4)
+
+
+def test_arrays_beside_are_taken_as_they_are_at_the_call():
+    x, y = da.zeros(4, chunks=2), np.zeros(4)
+    found = ow.fuse(lambda x, y: x + y + TABLE)(x, y)
+    y += 1
+    TABLE[:] = 5
+    assert found.compute().tolist() == [0] * 4
