@@ -275,6 +275,8 @@ class Array(Handle):
         return NotImplemented if not isinstance(other, Array) else other @ self
 
     def __imatmul__(self, other: Any, /) -> Array:
+        if not isinstance(other, Handle):
+            return NotImplemented
         made = multiplied(self._node, operand_of(other, "matmul"))
         self._hold(exchanged(self._node, made))
         return self

@@ -12,7 +12,7 @@ from opweave.opcodes.errors import ArgumentError
 from opweave.xp.lines import at_line
 from opweave.xp.looks import bounded, computed, look
 from opweave.xp.maps import COPY
-from opweave.xp.nodes import LOCK, LazyNode, given, record
+from opweave.xp.nodes import LOCK, LazyNode, given, part_from, part_others, record
 
 CPU = "cpu"
 
@@ -69,10 +69,15 @@ def seen_by_numpy(node: LazyNode) -> Any:
 def capsule(node: LazyNode, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:
     """A DLPack capsule of the memory.
 
-    What was recorded on the node is computed before: whoever takes it may write to it.
+    Whoever takes it may write to it: what was recorded on the node is computed before, and what
+    shares its memory gets its own.
     """
     memory = computed(node)
     look(*node.waiting())
+    with LOCK:
+        if (family := node.family) is not None:
+            part_from(node) if family.given and not node.is_given else part_others(node)
+            memory = node.memory
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     found = memory.__dlpack__(**{k: v for k, v in options.items() if v is not None})
     with LOCK:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
@@ -13,7 +12,16 @@ from opweave.xp.dtypes import LETTER, with_number
 from opweave.xp.lines import at_line
 from opweave.xp.looks import computed, look
 from opweave.xp.maps import NUMBERS, broadcast, operand_of
-from opweave.xp.nodes import LOCK, Family, Handle, LazyNode, common_library, given, view_of
+from opweave.xp.nodes import (
+    LOCK,
+    Handle,
+    LazyNode,
+    common_library,
+    given,
+    part_from,
+    part_others,
+    view_of,
+)
 from opweave.xp.shapes import AT, typed, viewed
 
 # A key by how much may be lost of what is written: truths, integers, floats, complex numbers.
@@ -147,20 +155,12 @@ def writable(node: LazyNode) -> Any:
         family = node.family
         assert family is not None
         is_locked = not getattr(node.memory.flags, "writeable", True)
-        if is_locked or ((family.given or family.is_shown) and not node.is_given):
-            _part_from(node)
-            return node.memory
-        for other in [member() for member in family.members]:
-            if other is not None and other is not node and other.family is family:
-                _part_from(other)
-        family.members = [ref(node)]
+        is_read = family.given or family.is_shown or family.looks
+        if is_locked or (is_read and not node.is_given):
+            part_from(node)
+        else:
+            part_others(node)
         return node.memory
-
-
-def _part_from(node: LazyNode) -> None:
-    """Give a node memory of its own."""
-    node.memory = node.memory.copy()
-    node.family = Family(node)
 
 
 def exchanged(node: LazyNode, made: LazyNode) -> LazyNode:

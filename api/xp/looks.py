@@ -46,13 +46,21 @@ def look(*nodes: LazyNode) -> None:
         return
     with LOCK:
         plan = planned(nodes)
+        families = [] if plan is None else [f for leaf in plan.leaves if (f := leaf.family)]
+        for family in families:  # whoever writes to one now gets memory of his own
+            family.looks += 1
     if plan is None:  # another thread was here
         return
-    program = PROGRAMS.find(plan.rows, plan.outputs, len(plan.given))
     try:
-        found = program(plan.given, plan.elements)
-    except Exception as error:
-        raise _told(error, program, plan) from error
+        program = PROGRAMS.find(plan.rows, plan.outputs, len(plan.given))
+        try:
+            found = program(plan.given, plan.elements)
+        except Exception as error:
+            raise _told(error, program, plan) from error
+    finally:
+        with LOCK:
+            for family in families:
+                family.looks -= 1
     with LOCK:
         _put(plan, found)
 

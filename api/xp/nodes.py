@@ -49,15 +49,17 @@ class Family:
         given: weak reference to the node whose memory is somebody else's, who sees what is
             written to that node; None where there is no such.
         is_shown: somebody else sees the memory, and must not see what is written.
+        looks: how many programs are reading the memory now.
         many: so many members are noted before the dead among them are dropped.
     """
 
-    __slots__ = ("given", "is_shown", "many", "members")
+    __slots__ = ("given", "is_shown", "looks", "many", "members")
 
     def __init__(self, node: LazyNode, is_given: bool = False):
         self.members = [ref(node)]
         self.given = self.members[0] if is_given else None
         self.is_shown = False
+        self.looks = 0
         self.many = MANY_READERS
 
 
@@ -209,3 +211,19 @@ def common_library(what: str, nodes: Sequence[LazyNode]) -> Any:
                 "by to_device"
             )
     return first
+
+
+def part_from(node: LazyNode) -> None:
+    """Give a node memory of its own; under ``LOCK``."""
+    node.memory = node.memory.copy()
+    node.family = Family(node)
+
+
+def part_others(node: LazyNode) -> None:
+    """Give those that share a node's memory their own; under ``LOCK``."""
+    family = node.family
+    assert family is not None
+    for other in [member() for member in family.members]:
+        if other is not None and other is not node and other.family is family:
+            part_from(other)
+    family.members = [ref(node)]

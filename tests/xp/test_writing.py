@@ -1,9 +1,12 @@
 """Writing: what was recorded before reads the old elements, and nobody else's memory changes."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import opweave.xp as xp
+from opweave.xp import programs
 
 
 @pytest.fixture(params=[pytest.param("kept", marks=pytest.mark.host), "at_once"], autouse=True)
@@ -197,6 +200,41 @@ def test_what_numpy_was_given_stays_and_is_read_only():
     assert float(x[0]) == 50.0
     with pytest.raises(ValueError, match="read-only"):
         a[0] = 1.0
+
+
+def test_whoever_takes_the_memory_by_dlpack_changes_no_slice_of_it():
+    for taken, kept in ((0, 1), (1, 0)):
+        x = xp.asarray([1.0, 2.0, 3.0])
+        arrays = [x, x[:2]]
+        later = arrays[kept] * 10
+        given = np.from_dlpack(arrays[taken])
+        if given.flags.writeable:
+            given[...] = 100
+        assert float(arrays[kept][0]) == 1
+        assert float(later[0]) == 10
+
+
+def test_a_write_changes_nothing_that_another_thread_computes(monkeypatch):
+    begun, written, main = threading.Event(), threading.Event(), threading.current_thread()
+    x = xp.asarray(np.ones(1000))
+    made = xp.sin(x * 3)
+    run = programs.LazyProgram.__call__
+
+    def slowly(*args):
+        if threading.current_thread() is not main:
+            begun.set()
+            assert written.wait(60)
+        return run(*args)
+
+    monkeypatch.setattr(programs.LazyProgram, "__call__", slowly)
+    thread = threading.Thread(target=xp.compute, args=(made,))
+    thread.start()
+    assert begun.wait(60)
+    x[...] = 7
+    written.set()
+    thread.join()
+    np.testing.assert_allclose(np.asarray(made), np.sin(3.0), 1e-12)
+    assert float(x[0]) == 7
 
 
 def test_whoever_takes_the_memory_by_dlpack_changes_no_array_that_was_recorded_before():
