@@ -91,6 +91,9 @@ def read(place: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     manifest = _manifest(place)
     files = {}
     for name, about in manifest["files"].items():
+        for folder in (place / name).parents[: name.count("/")]:
+            if folder.is_symlink():
+                raise FileError(f"{folder} cannot be read: it is a link, which is not followed")
         data = _file(place / name, MOST_BYTES)
         if digest(data) != about["sha256"]:
             raise SavedError(
@@ -108,13 +111,12 @@ def _manifest(place: Path) -> dict[str, Any]:
     if not os.path.lexists(place / MANIFEST):
         raise SavedError(f"{place} is no saved program: it has no {MANIFEST}")
     text = _file(place / MANIFEST, MOST_OF_MANIFEST)
-    damaged = SavedError(f"{place / MANIFEST} was changed or damaged: save the program again")
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise damaged from None
+        raise damaged(place) from None
     if not isinstance(found, dict):
-        raise damaged
+        raise damaged(place)
     version = found.get("format")
     if type(version) is int and version > FORMAT:
         raise SavedError(
@@ -122,10 +124,15 @@ def _manifest(place: Path) -> dict[str, Any]:
             f"expected format {FORMAT} or an older one; install that opweave, or a newer one"
         )
     if version != FORMAT or found.get("sha256") != digest(_canonical(found)):
-        raise damaged
+        raise damaged(place)
     if not all(map(FILE.fullmatch, found["files"])):
         raise SavedError(f"{place / MANIFEST} names a file outside of the folder")
     return found
+
+
+def damaged(place: Path) -> SavedError:
+    """What to raise for a manifest that is none."""
+    return SavedError(f"{place / MANIFEST} was changed or damaged: save the program again")
 
 
 def _file(path: Path, most: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave._saved.folder import read
+from opweave._saved.folder import damaged, read
 from opweave._saved.machine import problem
 from opweave._saved.signature import SavedSignature
 from opweave._tracebacks import folded
@@ -48,10 +48,13 @@ class LoadedProgram:
     def __init__(self, folder: Path):
         self.folder = folder
         manifest, self._files = read(folder)
-        self._targets: dict[str, dict[str, Any]] = manifest["targets"]
-        self.targets = tuple(self._targets)
-        data = manifest["signature"]
-        self._signature = SavedSignature(data, data["structure"])
+        try:
+            self._targets: dict[str, dict[str, Any]] = manifest["targets"]
+            self.targets = tuple(self._targets)
+            data = manifest["signature"]
+            self._signature = SavedSignature(data, data["structure"])
+        except (LookupError, TypeError, ValueError):
+            raise damaged(folder) from None
         self.arguments = str(self._signature)
         self._runs: dict[Any, Run] = {}
         self._lock = locks.rlock()

@@ -256,10 +256,13 @@ def cut_off(place):
     path.write_bytes(path.read_bytes()[:-40])
 
 
-def linked(place):
-    (path,) = place.glob("host/0_*.so")
-    path.rename(place / "other")
-    path.symlink_to(place / "other")
+def linked(name):
+    def damage(place):
+        (path,) = place.glob(name)
+        path.rename(place / "other")
+        path.symlink_to(place / "other")
+
+    return damage
 
 
 def of_a_cpu(*features):
@@ -274,7 +277,12 @@ DAMAGED = {
     "half a manifest": (cut_off, e.SavedError, "manifest.json was changed or damaged"),
     "no manifest": (lambda p: (p / "manifest.json").unlink(), e.SavedError, "is no saved program"),
     "no kernel": (lambda p: [f.unlink() for f in p.glob("host/0_*")], e.FileError, "cannot be read"),
-    "a link": (linked, e.FileError, "cannot be read"),
+    "a link": (linked("host/0_*.so"), e.FileError, "cannot be read"),
+    "a folder that is a link": (linked("host"), e.FileError, "host cannot be read: it is a link"),
+    "a manifest without targets": (lambda p: changed(p, lambda m: m.pop("targets")), e.SavedError,
+                                   "manifest.json was changed or damaged"),
+    "a signature of other kinds": (lambda p: changed(p, lambda m: m.update(signature=3)), e.SavedError,
+                                   "manifest.json was changed or damaged"),
     "a file elsewhere": (lambda p: changed(p, lambda m: m["files"].update({"../x.so": {}})), e.SavedError,
                          "outside of the folder"),
     "a newer version": (lambda p: changed(p, lambda m: m.update(format=2, opweave="9.0")), e.SavedError,
