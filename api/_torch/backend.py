@@ -7,6 +7,7 @@ else stays where it is, and is torch's.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -20,6 +21,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from opweave._torch.partition import Partition, counted
 from opweave._torch.support import Supported
 from opweave._torch.table import name_of, row_of
+from opweave.opcodes.errors import OpweaveWarning
 
 # What torch has a kernel of its own for, which its decomposition would take apart.
 KEPT = (torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,)
@@ -32,7 +34,16 @@ def opweave(module: Any, inputs: Sequence[Any], **_: Any) -> Any:
         module: the graph, as torch's Dynamo found it.
         inputs: tensors, real or fake, as it will be called with.
     """
-    return _compiler()(module, inputs)
+    try:
+        return _compiler()(module, inputs)
+    except Exception as error:  # of torch's: not every decomposition takes what its operator does
+        warnings.warn(
+            f"torch.compile: a graph is left to PyTorch, which cannot take it apart: "
+            f"{type(error).__name__}: {error}",
+            OpweaveWarning,
+            stacklevel=2,
+        )
+        return module.forward
 
 
 @cache

@@ -57,6 +57,7 @@ class MaskSelection(OnlyOperand):
         self.whole = whole.of(whole.value)  # the array as it is now, since a selection is a copy
         self.mask = mask.of(mask.value)
         self.behind = behind
+        self._where = whole.tracer.where()  # it may be refused at another line
 
     def _of(self, whole: Any) -> MaskSelection:
         return MaskSelection(whole, self.mask, self.behind)
@@ -79,7 +80,7 @@ class MaskSelection(OnlyOperand):
     def refuse(self, *args: Any) -> NoReturn:
         tracer = self.whole.tracer
         raise tracer.noted(
-            UnsupportedError(f"indexing by a mask; select by np.where ({tracer.where()})")
+            UnsupportedError(f"indexing by a mask; select by np.where ({self._where})")
         )
 
     def _operand(self, item: Any) -> Any:

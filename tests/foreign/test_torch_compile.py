@@ -371,6 +371,15 @@ def test_what_fails_to_compile_is_torchs_and_a_warning_names_it(monkeypatch):
         assert_like(step(x), run(x))
 
 
+@pytest.mark.filterwarnings("default::opweave.OpweaveWarning")
+def test_a_graph_that_torch_cannot_take_apart_is_left_to_it():
+    given = torch.arange(4)
+    run = compiled(lambda i: torch.addcmul(i, i, i, value=0.5) * 2)
+    with pytest.warns(ow.OpweaveWarning, match="left to PyTorch, which cannot take it apart"):
+        found = run(given)
+    assert_like(found, torch.addcmul(given, given, given, value=0.5) * 2)
+
+
 def test_a_padding_that_takes_away_is_torchs():
     run, x = lambda x: F.pad(x, (-1, 2)) * 2 + 1, torch.randn(3, 4)
     assert_like(compiled(run)(x), run(x))

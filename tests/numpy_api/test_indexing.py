@@ -174,3 +174,14 @@ def test_every_dtype_can_be_indexed(name):
 
     np.testing.assert_array_equal(made[0], x[1:, ::-2])
     np.testing.assert_array_equal(made[1], np.where(x[0] > x[1], x[2], x[3]))
+
+
+def chosen_later(x):
+    y = x + 1
+    return y[x > 0]
+
+
+def test_a_mask_that_is_refused_is_at_its_own_line():
+    line = chosen_later.__code__.co_firstlineno + 2
+    with pytest.raises(e.UnsupportedError, match=rf"by a mask.*test_indexing.py:{line}"):
+        ow.fuse(chosen_later, fullgraph=True)(np.ones(4))
