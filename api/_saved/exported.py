@@ -127,9 +127,12 @@ class _Listing:
         outputs, shapes = self.graph.outputs[: self.graph.returned], self.recorded.prepared.shapes
         order = [o.id for o in outputs if isinstance(o, Value) and o.id in shapes]
         if len(order) < len(outputs):
+            others = (n for n, o in enumerate(outputs) if getattr(o, "id", None) not in order)
+            which = f"result {next(others)}" if len(outputs) > 1 else "the result"
             raise SavedError(
-                f"{self.name} returns an argument of its own, a view or a number of extents: a "
-                "list of launches gives arrays that kernels write"
+                f"{self.name}: {which} is an argument, a view, an array in another order than "
+                "C's, or a number: a list of launches gives arrays that kernels write; return a "
+                "copy, such as np.array(x, order='C')"
             )
         if len({*order}) < len(order):
             raise SavedError(f"{self.name} returns one array twice: return it once")

@@ -51,13 +51,17 @@ class KernelLaunch:
 
 @dataclass(frozen=True)
 class ExportedArgument:
-    """An argument or a result: an array of a shape, or a number of a type of Python's."""
+    """An argument or a result: an array of a shape, or a number of a type of Python's.
+
+    ``default``: what the function takes where the number is left out; None where it asks for it.
+    """
 
     name: str
     dtype: DType | None
     shape: tuple[int, ...] = ()
     kind: str = ""
     written: bool = False
+    default: int | float | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opweave._saved.inlining import inlined
 from opweave._saved.launches import (
@@ -62,7 +62,7 @@ def _lines(program: Exported) -> Iterator[str]:
 
 
 def _function(program: Exported) -> Iterator[str]:
-    yield f"def {program.name}({', '.join(each.name for each in program.arguments)}):"
+    yield f"def {program.name}({_parameters(program.arguments)}):"
     yield f'    """{program.line}."""'
     for each in program.arguments:
         yield from _checked(each)
@@ -124,6 +124,15 @@ def _constant(value: object) -> str:
             "numbers of Python's own, texts and arrays; return it apart"
         )
     return _literal(value)
+
+
+def _parameters(arguments: Sequence[ExportedArgument]) -> str:
+    """The parameters, of which the last have the function's defaults."""
+    found, optional = [], True
+    for each in reversed(arguments):
+        optional = optional and each.default is not None
+        found.append(f"{each.name}={_literal(each.default)}" if optional else each.name)
+    return ", ".join(reversed(found))
 
 
 def _text(source: str) -> str:

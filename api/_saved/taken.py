@@ -60,7 +60,7 @@ def arguments_of(
     renamed: Mapping[str, str],
 ) -> Iterator[ExportedArgument]:  # fmt: skip
     """The arguments by their names in C; see ``own_names``."""
-    place = 0
+    place, defaults = 0, {p.name: p.default for p in given.parameters}
     for where, _, leaves in given.leaves():
         for name, kind in leaves:
             if isinstance(kind, ArrayType):
@@ -73,7 +73,11 @@ def arguments_of(
                 number = next(names)
                 if isinstance(where, str):
                     number = renamed.get(number, number)
-                    yield ExportedArgument(number, None, (), _kind_of(given.name, name, kind))
+                    default = defaults.get(name)  # of no parameter where it lies in a container
+                    yield ExportedArgument(
+                        number, None, (), _kind_of(given.name, name, kind),
+                        default=default if type(default) in (int, float) else None,
+                    )  # fmt: skip
 
 
 def _kind_of(function: str, name: str, value: Any) -> str:

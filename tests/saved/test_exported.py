@@ -185,6 +185,10 @@ def numpy(cupy, cupy_, numpy_, arena):
     return cupy + cupy_ * numpy_ - arena
 
 
+def weighed(x, s, t=2.0, n=3):
+    return x * s - t + n
+
+
 def halves(x):
     return x * HALVES
 
@@ -194,6 +198,7 @@ PACKED = {
     "containers": (one_in_a_dict, (drawn(5),)),
     "names that the file has": (cupy, (drawn(5), 2.0, 3.0, 0.5)),
     "names that the others' are": (numpy, (drawn(5), drawn(5), 2.0, 0.5)),
+    "a number left out": (weighed, (drawn(5, 3), 0.5)),
     "a bfloat16 table": (halves, (drawn(4, 3),)),
 }
 
@@ -248,7 +253,9 @@ def remainders(x, s):
 
 REFUSED = {
     "a program of the host's": (lambda: lowered("numbers"), "expected a program for a GPU"),
-    "a view": (lambda: lowered("an extent and a view", "sm_90a"), "a view or a number of extents"),
+    "a view": (lambda: lowered("an extent and a view", "sm_90a"), "result 1 is an argument, a view"),
+    "another order": (lambda: ow.fuse(lambda x: x.T * 2).lower(drawn(4, 3), target="sm_90a"),
+                      "the result is .* in another order than C's, .* np.array"),
     "a number that is looked at": (lambda: lowered("a text, and a number that is looked at", "sm_90a"),
                                    r"looks at the value of a number \(cut > 0\)"),
     "a number that makes another function of a power": (
