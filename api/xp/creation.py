@@ -14,6 +14,7 @@ from opweave.opcodes.errors import (
     DTypeError,
     OpweaveError,
     OutOfMemoryError,
+    ShapeError,
     SubclassError,
 )
 from opweave.xp import devices
@@ -37,6 +38,7 @@ def _made(what: str, device: Any, *args: Any, **kwargs: Any) -> Array:
 
     Raises:
         OutOfMemoryError: there is no memory for it.
+        ArgumentError, ShapeError: the library does not take the arguments.
     """
     library = devices.module_of(device, what)
     try:
@@ -44,6 +46,9 @@ def _made(what: str, device: Any, *args: Any, **kwargs: Any) -> Array:
             return array_of(given(getattr(library, what)(*args, **kwargs)))
     except MemoryError as error:
         raise OutOfMemoryError(f"{what}: {error}{at_line()}") from None
+    except (TypeError, ValueError) as error:
+        kind = ArgumentError if isinstance(error, TypeError) else ShapeError
+        raise kind(f"{what}: {error}{at_line()}") from None
 
 
 def _dtype(dtype: Any, usual: Any, what: str) -> Any:

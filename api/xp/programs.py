@@ -18,7 +18,7 @@ from opweave._functions.fused import Fused
 from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
-from opweave.opcodes.errors import OpweaveError, RecompileError
+from opweave.opcodes.errors import OpweaveError, OutOfMemoryError, RecompileError
 from opweave.runtime.process import locks
 from opweave.xp.nodes import XpOperation
 
@@ -87,8 +87,8 @@ class LazyProgram:
         if self.compiles and (elements >= LEAST_ELEMENTS or on_gpu(given)):
             try:
                 return tuple(map(boxed, self.fused(*given)))
-            except RecompileError:
-                pass  # others like this one are prepared
+            except (RecompileError, OutOfMemoryError):
+                pass  # others like this one are prepared; the next time there may be memory
             except OpweaveError:
                 self.compiles = False  # whatever is wrong, NumPy knows it, or says it
         return own(self.at_once(given), given)

@@ -72,6 +72,10 @@ def _nvrtc_flags(fast: bool) -> tuple[str, ...]:
     return tuple(sorted(f"{k}={v}" for k, v in nvrtc.options(fast=fast).items()))
 
 
+# What a source has whose blocks lie along y, too; helpers find partial results by it.
+ALONG_Y = ("blockIdx.y", "partials")
+
+
 class BinaryBuilder:
     """Builds each source once per process; concurrent requests for one key wait for each other."""
 
@@ -179,7 +183,8 @@ def _completed(source: Canonical, arch: str, mode: str, is_ours: bool) -> str:
     """
     text = source.source
     if on_host(arch, mode):
-        entry = "OW_ENTRY_IN_LINE" if is_ours and "blockIdx.y" not in text else "OW_ENTRY"
+        in_line = is_ours and not any(word in text for word in ALONG_Y)
+        entry = "OW_ENTRY_IN_LINE" if in_line else "OW_ENTRY"
         text = f"{text}\n{entry}({source.name})\n"
     if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
         text = f'#line 1 "{KERNEL_FILE}"\n{gapped(text)}'

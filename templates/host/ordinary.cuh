@@ -215,7 +215,7 @@ OW_ORDINARY_LOGARITHM(double)
 #ifndef OW_NO_POWERS
 #define OW_ORDINARY_ROOT(T, RARE) OW_ORDINARY(cbrt, T, RARE, copysign(cbrt_of<true>(fabs(x)), x))
 OW_ORDINARY_ROOT(float, not_normal(fabs(x)) | (host_bits(fabs(x)) - host_bits(0x1p-60f)))
-OW_ORDINARY_ROOT(double, not_normal(fabs(x)))
+OW_ORDINARY_ROOT(double, not_normal(fabs(x)) | (host_bits(fabs(x)) - host_bits(0x1p-900)))
 // The whole exponent takes part in one product, which neither overflows nor is subnormal.
 OW_INLINE float ordinary_exp(Pair<float> x) {
     const FloatRest e = exp_rest(zero_if_minute(x.hi));

@@ -134,7 +134,7 @@ FITS: dict[str, Fit] = {
     "double cos": Fit(series(factorials(4, 2, -1)), 0, EIGHTH**2, 5, 1e-16),
     "double sinh": Fit(series(factorials(3, 2)), 0, HALF_LN2**2, 4, 2e-16),
     "double cosh": Fit(series(factorials(4, 2)), 0, HALF_LN2**2, 4, 1e-16),
-    "double cbrt": Fit(np.cbrt, 1, 2, 3, 2e-4),
+    "double cbrt": Fit(series(inverse_root_terms()), -0.105, 0.105, 3, 1e-5),
     "float exp": Fit(exp_tail, -HALF_LN2, HALF_LN2, 5, 2e-7, single=True),
     "float exp2": Fit(exp_of(LN2, 1), -0.5, 0.5, 5, 2e-7, single=True),
     "float exp10": Fit(exp_of(LN10, 1), -HALF_LOG2, HALF_LOG2, 5, 2e-7, single=True),
