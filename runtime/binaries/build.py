@@ -74,6 +74,8 @@ def _nvrtc_flags(fast: bool) -> tuple[str, ...]:
 
 # What a source has whose blocks lie along y, too; helpers find partial results by it.
 ALONG_Y = ("blockIdx.y", "partials")
+# Maps all of whose arrays are one run of elements: their results may go past the caches.
+FLAT = "first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;"
 
 
 class BinaryBuilder:
@@ -183,9 +185,13 @@ def _completed(source: Canonical, arch: str, mode: str, is_ours: bool) -> str:
     """
     text = source.source
     if on_host(arch, mode):
-        in_line = is_ours and not any(word in text for word in ALONG_Y)
-        entry = "OW_ENTRY_IN_LINE" if in_line else "OW_ENTRY"
-        text = f"{text}\n{entry}({source.name})\n"
+        entry = "OW_ENTRY("
+        if is_ours and not any(word in text for word in ALONG_Y):
+            entry = "OW_ENTRY_IN_LINE("
+            if FLAT in text and "faults" not in text:  # what is noted there is no result
+                text = text.replace("store_chunk(", "stream_chunk(")
+                entry = "OW_ENTRY_STREAMING(CHUNKS * VECTOR, "
+        text = f"{text}\n{entry}{source.name})\n"
     if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
         text = f'#line 1 "{KERNEL_FILE}"\n{gapped(text)}'
     return text

@@ -19,6 +19,7 @@ from opweave.runtime.binaries.folders import temporary_folder, zig_cache
 from opweave.runtime.binaries.precompiled import INSTANTIATED, Headers
 from opweave.runtime.process.environment import for_compilers
 from opweave.runtime.process.processor import cpu_features as cpu_features
+from opweave.runtime.process.processor import last_cache_bytes
 
 # No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
 STRICT = ("-ffp-contract=off",)
@@ -156,7 +157,8 @@ def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
     if fast:
         contraction = FAST if is_gcc() else CLANG_FAST
     wide = WIDE if mode == "run long" and _has_fast_wide(cpu_features()) else ()
-    return (*COMMON, *compiler.flags, *contraction, *wide, *MODES[mode], *hooks)
+    cache = (f"-DOW_LAST_CACHE={last_cache_bytes()}LL",) if mode in RUN else ()
+    return (*COMMON, *compiler.flags, *contraction, *wide, *MODES[mode], *cache, *hooks)
 
 
 def libraries(mode: str) -> tuple[str, ...]:

@@ -146,7 +146,7 @@ def _is_one_argument(text: str) -> bool:
 
 def _is_stored_as_half(text: str, register: str) -> bool:
     """True for registers that are declared, set, stored as float16, and no more."""
-    stored = re.findall(rf"\bstore_chunk\((\w+)[^;]*, {register}\[c\],", text)
+    stored = re.findall(rf"\bst(?:ore|ream)_chunk\((\w+)[^;]*, {register}\[c\],", text)
     uses = len(re.findall(rf"\b{register}\b", text))
     half = len(stored) == 1 and re.search(rf"\bfloat16\*(?: __restrict__)? {stored[0]}\b", text)
     return uses == 3 and bool(half)

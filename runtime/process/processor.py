@@ -17,3 +17,17 @@ def cpu_features() -> str:
     except OSError:
         pass
     return " ".join(os.uname())
+
+
+# Of a processor that does not say it.
+USUAL_LAST_CACHE = 32 << 20
+
+
+@cache
+def last_cache_bytes() -> int:
+    """Bytes of the last cache before the memory, of all cores that share it."""
+    try:
+        found = os.sysconf("SC_LEVEL3_CACHE_SIZE")
+    except (OSError, ValueError, AttributeError):  # another system's, or another C library's
+        found = 0
+    return found if found > 0 else USUAL_LAST_CACHE

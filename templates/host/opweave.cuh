@@ -81,6 +81,7 @@ template <int N, class R, class S> OW_INLINE void store_chunk(S* p, const R (&r)
 
 #include "../common.cuh"
 #include "chunks.cuh"
+#include "streams.cuh"
 
 // One of two numbers by what does not depend on the loop, bit by bit: see compiler/codegen/vectorised.py.
 template <int BYTES> struct BitsOf { typedef unsigned char type; };

@@ -1,0 +1,101 @@
+"""Results as long as the last cache, which go past it: the same bits, whatever lies where."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.runtime.binaries.build import _completed
+from opweave.runtime.binaries.canonical import Canonical
+from opweave.runtime.process.processor import last_cache_bytes
+
+BYTES = last_cache_bytes()
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.skipif(BYTES > 64 << 20, reason="takes four times the last cache"),
+]
+
+
+def ones(count, dtype=np.float64, offset=0):
+    """Small whole numbers, at a multiple of 64 bytes and some elements."""
+    memory = np.empty(count + 64, dtype)
+    first = -memory.ctypes.data // memory.itemsize % (64 // memory.itemsize) + offset
+    memory[:] = np.arange(count + 64) % 100
+    return memory[first : first + count]
+
+
+def added(x, y):
+    return x + y
+
+
+def in_place(x, y):
+    x += y
+    return x
+
+
+def several(x, y):
+    return x + y, x > y
+
+
+def shifted(x, y):
+    x[1:] = x[:-1] + y[1:]
+    return x
+
+
+# By name: the function, the elements, their dtype, and how many elements the second lies off.
+CASES = {
+    "a sum": (added, BYTES // 8, np.float64, 0),
+    "a last chunk of some": (added, BYTES // 8 + 70, np.float64, 0),
+    "floats": (added, BYTES // 4 + 1, np.float32, 0),
+    "bytes": (added, BYTES + 65, np.uint8, 0),
+    "one shorter than the cache": (added, BYTES // 8 - 1, np.float64, 0),
+    "at another address": (added, BYTES // 8, np.float64, 3),
+    "several results": (several, BYTES // 8, np.float64, 0),
+    "in place": (in_place, BYTES // 8, np.float64, 0),
+    "over its own elements": (shifted, BYTES // 8, np.float64, 0),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_long_results_are_numpys(name):
+    function, count, dtype, offset = CASES[name]
+    fused = ow.fuse(function)
+    for _ in range(2):
+        ours, numpys = ([ones(count, dtype), ones(count, dtype, offset)] for _ in range(2))
+        found, expected = fused(*ours), function(*numpys)
+        for one, other in zip(np.atleast_2d(found), np.atleast_2d(expected), strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(ours[0], numpys[0])
+
+
+@pytest.mark.parametrize("offset", [0, 1, 8])
+def test_a_result_is_written_wherever_it_lies(offset):
+    count = BYTES // 8 + 9
+    x, out = ones(count), ones(count, offset=offset)
+    assert ow.fuse(lambda x: x * 2)(x, out=out) is out
+    np.testing.assert_array_equal(out, x * 2)
+
+
+def test_a_result_may_be_the_argument():
+    x = ones(BYTES // 8)
+    expected = x * 2
+    ow.fuse(lambda x: x * 2)(x, out=x)
+    np.testing.assert_array_equal(x, expected)
+
+
+ENTRIES = {
+    "a map of one run": (lambda x: x + 1, (np.ones(5),), "OW_ENTRY_STREAMING(CHUNKS * VECTOR, "),
+    "a map of rows": (lambda x, y: x + y, (np.ones((5, 200)), np.ones(200)), "OW_ENTRY("),
+    "indices": (lambda x, i: x[i], (np.ones(5), np.zeros(3, int)), "OW_ENTRY_IN_LINE("),
+    "rows": (lambda x: x.sum(axis=1), (np.ones((5, 6)),), "OW_ENTRY_IN_LINE("),
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_only_maps_of_one_run_may_go_past_the_caches(name):
+    function, args, entry = ENTRIES[name]
+    (kernel,) = ow.fuse(function).lower(*args, target="host").kernels
+    made = _completed(Canonical(kernel.source, kernel.name), "host", "run", is_ours=True)
+    assert f"\n{entry}{kernel.name})\n" in made
+    assert ("stream_chunk(" in made) is ("STREAMING" in entry)
+    users = _completed(Canonical(kernel.source, kernel.name), "host", "run", is_ours=False)
+    assert f"\nOW_ENTRY({kernel.name})\n" in users
