@@ -14,29 +14,43 @@ enum { OW_STREAMED = 32 };
 enum { OW_STREAMED = 16 };
 #endif
 typedef long long OwStreamed __attribute__((vector_size(OW_STREAMED)));
+typedef long long OwLeastStreamed __attribute__((vector_size(16)));
+OW_INLINE void stream(OwLeastStreamed* p, OwLeastStreamed x) {
+#if defined(__clang__)
+    __builtin_nontemporal_store(x, p);
+#else
+    __builtin_ia32_movntdq(p, x);
+#endif
+}
+#ifdef __AVX__
 OW_INLINE void stream(OwStreamed* p, OwStreamed x) {
 #if defined(__clang__)
     __builtin_nontemporal_store(x, p);
 #elif defined(__AVX512F__)
     __builtin_ia32_movntdq512(p, x);
-#elif defined(__AVX__)
-    __builtin_ia32_movntdq256(p, x);
 #else
-    __builtin_ia32_movntdq(p, x);
+    __builtin_ia32_movntdq256(p, x);
 #endif
+}
+#endif
+// To an array of NumPy's own, which lies at a multiple of 16 bytes, in so many: they meet in lines again.
+template <int... I> OW_INLINE void stream_least(OwLeastStreamed* p, OwStreamed x, OwIndices<I...>) {
+    (stream(p + I, __builtin_shufflevector(x, x, 2 * I, 2 * I + 1)), ...);
 }
 // Of the latest call; another thread's call may set it meanwhile, and then only time is lost.
 static bool ow_streams;
 template <int N, class R, class S> OW_INLINE void stream_chunk(S* p, const R (&r)[N], long long inside) {
     enum { BYTES = N * sizeof(S) };
     if constexpr (BYTES % 64 == 0 && !__is_class(S)) {
-        if (__atomic_load_n(&ow_streams, __ATOMIC_RELAXED) && inside >= N && (unsigned long long)p % 64 == 0) {
+        if (__atomic_load_n(&ow_streams, __ATOMIC_RELAXED) && inside >= N && (unsigned long long)p % 16 == 0) {
             S kept[N];
             spill(kept, r);
-            for (int at = 0; at < BYTES; at += sizeof(OwStreamed)) {
+            const bool are_lines = (unsigned long long)p % 64 == 0;
+            for (int at = 0; at < BYTES; at += OW_STREAMED) {
                 OwStreamed part;
-                OW_COPY(&part, (const char*)kept + at, sizeof part);
-                stream((OwStreamed*)((char*)p + at), part);
+                OW_COPY(&part, (const char*)kept + at, OW_STREAMED);
+                if (are_lines) stream((OwStreamed*)((char*)p + at), part);
+                else stream_least((OwLeastStreamed*)((char*)p + at), part, typename OwCount<OW_STREAMED / 16>::type());
             }
             return;
         }
