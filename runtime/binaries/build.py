@@ -17,7 +17,7 @@ from opweave.opcodes.errors import CompileError
 from opweave.runtime.binaries import hostcc, nvrtc
 from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key_of
-from opweave.runtime.binaries.canonical import Canonical, canonical
+from opweave.runtime.binaries.canonical import Canonical, canonical, with_entry
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
 from opweave.runtime.binaries.dialect import gapped, host_source
 from opweave.runtime.binaries.headers import fitted, is_rewritten
@@ -70,12 +70,6 @@ def settings(arch: str, *, fast: bool, mode: str) -> tuple[tuple[str, Any], ...]
 
 def _nvrtc_flags(fast: bool) -> tuple[str, ...]:
     return tuple(sorted(f"{k}={v}" for k, v in nvrtc.options(fast=fast).items()))
-
-
-# What a source has whose blocks lie along y, too; helpers find partial results by it.
-ALONG_Y = ("blockIdx.y", "partials")
-# Maps all of whose arrays are one run of elements: their results may go past the caches.
-FLAT = "first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;"
 
 
 class BinaryBuilder:
@@ -179,19 +173,8 @@ class BinaryBuilder:
 
 
 def _completed(source: Canonical, arch: str, mode: str, is_ours: bool) -> str:
-    """A source with the entry by which the host calls its kernel.
-
-    ``is_ours``: one that we have rendered has blocks along y only where it asks which.
-    """
-    text = source.source
-    if on_host(arch, mode):
-        entry = "OW_ENTRY("
-        if is_ours and not any(word in text for word in ALONG_Y):
-            entry = "OW_ENTRY_IN_LINE("
-            if FLAT in text and "faults" not in text:  # what is noted there is no result
-                text = text.replace("store_chunk(", "stream_chunk(")
-                entry = "OW_ENTRY_STREAMING(CHUNKS * VECTOR, "
-        text = f"{text}\n{entry}{source.name})\n"
+    """A source with its entry, where the host calls the kernel."""
+    text = with_entry(source, is_ours) if on_host(arch, mode) else source.source
     if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
         text = f'#line 1 "{KERNEL_FILE}"\n{gapped(text)}'
     return text

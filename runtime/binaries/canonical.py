@@ -86,3 +86,23 @@ def canonical(
         return Canonical(source, name)
     lines = (line.rstrip() for line in text.split("\n"))
     return Canonical("\n".join(filter(None, lines)) + "\n", made.get(name, name))
+
+
+# What a source has whose blocks lie along y, too; helpers find partial results by it.
+ALONG_Y = ("blockIdx.y", "partials")
+# Maps all of whose arrays are one run of elements: their results may go past the caches.
+FLAT = "first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;"
+
+
+def with_entry(source: Canonical, is_ours: bool) -> str:
+    """A source with the entry by which the host calls its kernel.
+
+    ``is_ours``: one that we have rendered has blocks along y only where it asks which.
+    """
+    text, entry = source.source, "OW_ENTRY("
+    if is_ours and not any(word in text for word in ALONG_Y):
+        entry = "OW_ENTRY_IN_LINE("
+        if FLAT in text and "faults" not in text:  # what is noted there is no result
+            text = text.replace("store_chunk(", "stream_chunk(")
+            entry = "OW_ENTRY_STREAMING(CHUNKS * VECTOR, "
+    return f"{text}\n{entry}{source.name})\n"

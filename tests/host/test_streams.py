@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.runtime.binaries.build import _completed
-from opweave.runtime.binaries.canonical import Canonical
+from opweave.runtime.binaries.canonical import Canonical, with_entry
 from opweave.runtime.process.processor import last_cache_bytes
 
 BYTES = last_cache_bytes()
@@ -94,8 +93,8 @@ ENTRIES = {
 def test_only_maps_of_one_run_may_go_past_the_caches(name):
     function, args, entry = ENTRIES[name]
     (kernel,) = ow.fuse(function).lower(*args, target="host").kernels
-    made = _completed(Canonical(kernel.source, kernel.name), "host", "run", is_ours=True)
+    made = with_entry(Canonical(kernel.source, kernel.name), is_ours=True)
     assert f"\n{entry}{kernel.name})\n" in made
     assert ("stream_chunk(" in made) is ("STREAMING" in entry)
-    users = _completed(Canonical(kernel.source, kernel.name), "host", "run", is_ours=False)
+    users = with_entry(Canonical(kernel.source, kernel.name), is_ours=False)
     assert f"\nOW_ENTRY({kernel.name})\n" in users
