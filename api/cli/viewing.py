@@ -13,6 +13,9 @@ from opweave.cli.loading import users_code
 from opweave.cli.terminal import print_json
 from opweave.opcodes.errors import FileError
 
+# What a page of ours has in its head.
+GENERATOR = b'<meta name="generator" content="opweave">'
+
 
 def view(options: Namespace) -> int:
     """Write the page, and say where it is."""
@@ -20,6 +23,8 @@ def view(options: Namespace) -> int:
     text = _page(request)
     name = options.function.rpartition(":")[2]
     path = Path(options.out or f"{name}.html")
+    if path.is_file() and GENERATOR not in path.read_bytes():
+        raise FileError(f"{path} is there already, and no page of ours: name another by --out")
     try:
         path.write_text(text, "utf-8")
     except OSError as error:

@@ -63,3 +63,14 @@ def test_a_mistake_is_one_line(app, capsys, arguments, status, says):
     assert (found, out) == (status, "")
     assert says in err
     assert err.count("\n") == 1
+
+
+def test_a_file_of_somebody_elses_stays(app, capsys):
+    asked = ["app.py:double", "--arg", "f32[64]", "--target", "host"]
+    assert ran(capsys, *asked)[0] == 0
+    assert ran(capsys, *asked)[0] == 0  # a page of ours is made anew
+    (app / "double.html").write_text("mine")
+    status, _, err = ran(capsys, *asked)
+    assert status == 1
+    assert "double.html is there already, and no page of ours: name another by --out" in err
+    assert (app / "double.html").read_text() == "mine"

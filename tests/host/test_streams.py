@@ -66,7 +66,7 @@ def test_long_results_are_numpys(name):
         np.testing.assert_array_equal(ours[0], numpys[0])
 
 
-@pytest.mark.parametrize("offset", [0, 1, 8])
+@pytest.mark.parametrize("offset", [0, 1, 2, 4, 8])
 def test_a_result_is_written_wherever_it_lies(offset):
     count = BYTES // 8 + 9
     x, out = ones(count), ones(count, offset=offset)
