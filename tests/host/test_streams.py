@@ -70,8 +70,11 @@ def test_long_results_are_numpys(name):
 def test_a_result_is_written_wherever_it_lies(offset):
     count = BYTES // 8 + 9
     x, out = ones(count), ones(count, offset=offset)
+    around = out.base.copy()
+    first = (out.ctypes.data - out.base.ctypes.data) // 8
+    around[first : first + count] = x * 2
     assert ow.fuse(lambda x: x * 2)(x, out=out) is out
-    np.testing.assert_array_equal(out, x * 2)
+    np.testing.assert_array_equal(out.base, around)
 
 
 def test_a_result_may_be_the_argument():
