@@ -16,7 +16,9 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
 def found_in(folder, page, script, *, dark=False, width=1400):
     """What a script, a list of expressions by name, finds in a page that was loaded."""
     asked = ", ".join(f"{name}: await (async () => {{{text}}})()" for name, text in script.items())
-    ask = f"(async () => {{ document.title = JSON.stringify({{{asked}}}); }})();"
+    # a window that has no focus yet has no element in focus either
+    ready = "while (!document.hasFocus()) await new Promise(then => setTimeout(then, 10));"
+    ask = f"(async () => {{ {ready} document.title = JSON.stringify({{{asked}}}); }})();"
     made = page.replace("</body>", f"<script>{ask}</script></body>")
     dumped = _run(folder, made, "--dump-dom", dark=dark, width=width)
     return json.loads(unescape(re.search(r"<title>(.*?)</title>", dumped, re.DOTALL)[1]))
