@@ -278,15 +278,19 @@ template <class... P, void (*F)(P...)> struct OwKernel<F> {
             }                                                                                 \
         });                                                                                   \
     }
-// The same of a kernel whose blocks lie along x alone, which counts them with fewer registers.
-#define OW_ENTRY_IN_LINE(...)                                                                 \
+// The same of a kernel whose blocks lie along x alone, which counts them with fewer registers; BEGIN and END
+// stand around all blocks.
+#define OW_BLOCKS_IN_LINE(BEGIN, END, ...)                                                    \
     extern "C" void ow_blocks(const char* slots, const uint3* grid, long long first, long long last) { \
         gridDim = *grid;                                                                      \
         OwKernel<__VA_ARGS__>::call(slots, [&](auto... given) __attribute__((always_inline)) { \
+            BEGIN;                                                                            \
             for (unsigned b = (unsigned)first, end = (unsigned)last; b < end; ++b) {          \
                 blockIdx.x = b;                                                               \
                 (__VA_ARGS__)(given...);                                                      \
             }                                                                                 \
+            END;                                                                              \
         });                                                                                   \
     }
+#define OW_ENTRY_IN_LINE(...) OW_BLOCKS_IN_LINE(, , __VA_ARGS__)
 #endif

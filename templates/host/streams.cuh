@@ -37,7 +37,16 @@ OW_INLINE void stream(OwStreamed* p, OwStreamed x) {
 template <int... I> OW_INLINE void stream_least(OwLeastStreamed* p, OwStreamed x, OwIndices<I...>) {
     (stream(p + I, __builtin_shufflevector(x, x, 2 * I, 2 * I + 1)), ...);
 }
-// Of the latest call; another thread's call may set it meanwhile, and then only time is lost.
+// Others see what was streamed before they see what is stored from here on.
+OW_INLINE void end_streams() {
+#ifdef __SSE2__
+    __builtin_ia32_sfence();
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+// Of the latest call.  Another thread's call may set it meanwhile: so each chunk is asked where it lies, and every
+// call ends its streams, also one that has begun none itself.
 static bool ow_streams;
 template <int N, class R, class S> OW_INLINE void stream_chunk(S* p, const R (&r)[N], long long inside) {
     enum { BYTES = N * sizeof(S) };
@@ -75,22 +84,14 @@ template <class... P> __attribute__((noinline)) bool are_streamed(long long elem
         }
     return written >= OW_LAST_CACHE;
 }
+template <class... P> OW_INLINE void begin_streams(long long elements, P... given) {
+    const bool streams = elements >= OW_LAST_CACHE / 64 && are_streamed(elements, given...);
+    if (__atomic_load_n(&ow_streams, __ATOMIC_RELAXED) != streams)
+        __atomic_store_n(&ow_streams, streams, __ATOMIC_RELAXED);
+}
 // An entry of maps whose blocks lie along x, EACH elements a block.
-#define OW_ENTRY_STREAMING(EACH, ...)                                                         \
-    extern "C" void ow_blocks(const char* slots, const uint3* grid, long long first, long long last) { \
-        const long long elements = (long long)grid->x * (EACH);                               \
-        gridDim = *grid;                                                                      \
-        OwKernel<__VA_ARGS__>::call(slots, [&](auto... given) __attribute__((always_inline)) { \
-            const bool streams = elements >= OW_LAST_CACHE / 64 && are_streamed(elements, given...); \
-            if (__atomic_load_n(&ow_streams, __ATOMIC_RELAXED) != streams)                    \
-                __atomic_store_n(&ow_streams, streams, __ATOMIC_RELAXED);                     \
-            for (unsigned b = (unsigned)first, end = (unsigned)last; b < end; ++b) {          \
-                blockIdx.x = b;                                                               \
-                (__VA_ARGS__)(given...);                                                      \
-            }                                                                                 \
-            if (streams) __atomic_thread_fence(__ATOMIC_SEQ_CST);  /* others see them from here on */ \
-        });                                                                                   \
-    }
+#define OW_ENTRY_STREAMING(EACH, ...) \
+    OW_BLOCKS_IN_LINE(begin_streams((long long)grid->x * (EACH), given...), end_streams(), __VA_ARGS__)
 #else
 #define stream_chunk store_chunk
 #define OW_ENTRY_STREAMING(EACH, ...) OW_ENTRY_IN_LINE(__VA_ARGS__)
