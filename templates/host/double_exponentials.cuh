@@ -53,8 +53,8 @@ OW_INLINE Pair<double> half_expm1_inside(double x) {
     return fast_two_sum(sum.hi, fma(scale, behind_exp(r) + lost, sum.lo + shift.lo));
 }
 OW_INLINE Pair<double> half_expm1(double x) {  // for x below -40 it is -1/2
-    x = x > 710.0 ? 710.0 : zero_if_tiny(x);
-    return half_expm1_inside(x < -40.0 ? -40.0 : x);
+    x = x > 710.0 ? 710.0 : x;
+    return half_expm1_inside(zero_if_tiny(x < -40.0 ? -40.0 : x));
 }
 OW_INLINE double expm1_of(double x, Pair<double> half) { return fabs(x) < 0x1p-54 ? x : 2.0 * half.hi; }
 OW_INLINE double expm1(double x) { return expm1_of(x, half_expm1(x)); }

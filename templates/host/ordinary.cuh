@@ -32,7 +32,8 @@ template <class Loop> OW_INLINE void ow_run_lanes(const Loop& loop) {
     }
     Noted<true> noted;
     loop(noted);
-    __atomic_store_n(&ow_rare_came, noted.any(), __ATOMIC_RELAXED);
+    if (noted.any() != __atomic_load_n(&ow_rare_came, __ATOMIC_RELAXED))  // a store would take it from other cores
+        __atomic_store_n(&ow_rare_came, noted.any(), __ATOMIC_RELAXED);
 }
 // places_of, whose function notes an index that has no element.
 template <int N, class F> OW_INLINE auto places_noted(index_t j0, const F& place) {
@@ -65,12 +66,13 @@ template <bool ANY, class BITS, int N> struct NotedLanes {
 // The chunks of a row as by ow_run_chunks, for ordinary numbers, and all of them again for any where a
 // number was none; lanes behind the row note nothing.  `begin` sets running values as they were.  Rows
 // of few chunks, where asked, and some rows behind one with such a number, are computed for any at once.
-static unsigned ow_rare_rows;
+static thread_local unsigned ow_rare_rows;
 template <class BITS, int N, class Begin, class Body>
 OW_INLINE void ow_run_pass(const index_t first, const index_t end, const index_t step, const index_t whole,
                            const index_t least, const Begin& begin, const Body& body) {
-    const unsigned rare = __atomic_load_n(&ow_rare_rows, __ATOMIC_RELAXED);
-    if (rare) __atomic_store_n(&ow_rare_rows, rare - 1, __ATOMIC_RELAXED);
+    unsigned& left = *OW_FOUND_ONCE(&ow_rare_rows);
+    const unsigned rare = left;
+    if (rare) left = rare - 1;
     for (bool any = rare || whole < least;; any = true) {
         NotedLanes<false, BITS, N> ordinary;
         NotedLanes<true, BITS, N> others;
@@ -81,7 +83,7 @@ OW_INLINE void ow_run_pass(const index_t first, const index_t end, const index_t
         }
         for (; c < end; c += step) body(Constant<0>(), others, c);
         if (any || __builtin_expect(!ordinary.any(), 1)) return;
-        __atomic_store_n(&ow_rare_rows, 16, __ATOMIC_RELAXED);
+        left = 16;
         begin();
     }
 }
