@@ -121,6 +121,11 @@ class BinaryBuilder:
         """Build a host library that is no kernel."""
         return self._build(source, source, "host", fast=False, mode="run")
 
+    def build_loop(self, source: str) -> Binary:
+        """Build a loop of Python in C."""
+        mode = "run long loop" if source.count("\n") > hostcc.LONG_LOOP else "run"
+        return self._build(source, source, "host", fast=False, mode=mode)
+
     def _build(self, common: str, text: str, arch: str, *, fast: bool, mode: str) -> Binary:
         """The binary of a canonical source; ``text`` is the same, as a person reads it."""
         asked = common, settings(arch, fast=fast, mode=mode)

@@ -37,14 +37,16 @@ COMMON = (
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
     "-fno-rtti", "-fno-builtin", "-fopenmp-simd", "-w",
 )  # fmt: skip
-# g++'s -O2 with what kernels need of -O3: vectors, also where their number is known by the call
-# alone; short loops unrolled; what is the same for a whole loop asked before it; and functions of
-# up to so many instructions inlined.  They run as fast, and compile in 0.4 to 0.9 of the time.
-GCC_OPTIMISES = (
+# A loop of Python is one function.  Of a long one g++'s -O3 takes up to three times as long (10 s
+# for 1,300 lines), for the same speed, as -O2 with what loops need of it: vectors, also where only
+# the call knows how many; short loops unrolled; what is the same for a whole loop asked before it;
+# and functions of up to so many instructions inlined.
+OPTIMISES = ("-O3",)
+LONG_LOOP = 500  # lines
+GCC_OPTIMISES_LONG = (
     "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops",
     "-funswitch-loops", "--param=max-inline-insns-auto=30",
 )  # fmt: skip
-CLANG_OPTIMISES = ("-O3",)
 # What a kernel is compiled for.  Kernels that are checked are not optimised, so that a read which
 # a GPU would make is made even if its value is not used.  They have no canary, which would end the
 # process where a kernel writes past a local array.  To sanitize, the compiler puts a call in front
@@ -53,6 +55,7 @@ CLANG_OPTIMISES = ("-O3",)
 MODES: dict[str, tuple[str, ...]] = {
     "run": ("-fno-sanitize=all",),
     "run long": ("-fno-sanitize=all",),
+    "run long loop": ("-fno-sanitize=all",),
     "verify": ("-fno-sanitize=all", "-DOW_VERIFY", "-O0", "-fno-stack-protector"),
     "sanitize": (
         "-DOW_VERIFY", "-DOW_SANITIZE", "-O0", "-fno-stack-protector", "-g1", "-gdwarf-4",
@@ -62,7 +65,7 @@ MODES: dict[str, tuple[str, ...]] = {
 # Kernels that run; long ones have vectors as wide as the processor's.  Compilers take half of that
 # unless told, since the first processors with AVX-512 slowed down for whole ones, and for all that
 # ran next; those with VBMI2 (Ice Lake) do so less.
-RUN = ("run", "run long")
+RUN = ("run", "run long", "run long loop")
 WIDE = ("-mprefer-vector-width=512",)
 WIDE_IS_FAST = "avx512_vbmi2"
 # The same for g++ and clang: the checker is told of every access, index and address.  Volatile
@@ -161,7 +164,7 @@ def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
     hooks: tuple[str, ...] = ()
     if mode == "sanitize":
         hooks = GCC_HOOKS if is_gcc() else CLANG_HOOKS
-    optimises = GCC_OPTIMISES if is_gcc() else CLANG_OPTIMISES
+    optimises = GCC_OPTIMISES_LONG if mode == "run long loop" and is_gcc() else OPTIMISES
     contraction = STRICT
     if fast:
         contraction = FAST if is_gcc() else CLANG_FAST

@@ -60,7 +60,7 @@ class HostLoop:
 
     def __init__(self, lowered: LoweredLoop):
         self.lowered = lowered
-        binary = builder().build_plain(lowered.source)
+        binary = builder().build_loop(lowered.source)
         self._library = load_library(binary.payload)
         self._address = ctypes.cast(self._library.loop, ctypes.c_void_p).value
         self._start, self._pack = starter(), packer(lowered.parameters)

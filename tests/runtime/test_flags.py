@@ -49,6 +49,22 @@ def test_vectors_are_wide_where_that_does_not_slow_the_processor(
     assert ("-mprefer-vector-width=512" in hostcc.flags(mode, fast=False)) == wide
 
 
+@pytest.mark.skipif(not hostcc.is_gcc(), reason="clang takes no longer")
+@pytest.mark.parametrize(
+    ("lines", "level"), [(hostcc.LONG_LOOP, "-O3"), (hostcc.LONG_LOOP + 1, "-O2")]
+)
+def test_long_loops_are_not_optimised_for_seconds(lines, level, monkeypatch, tmp_path):
+    made = []
+    monkeypatch.setattr(
+        hostcc, "compile_host", lambda _, flags, *args, **kw: made.extend(flags) or b""
+    )
+    BinaryBuilder(DiskCache(tmp_path, 1 << 20)).build_loop("\n" * lines)
+
+    assert [flag for flag in made if flag.startswith("-O")] == [level]
+    assert {*made} >= PINNED_HOST - {"-O3"}
+    assert not {*made} & {*UNWANTED}
+
+
 @pytest.mark.host
 @pytest.mark.parametrize(("function", "is_long"), [
     (np.exp, True), (lambda x: x % 3, True), (lambda x: np.tanh(x).sum(axis=0), True),
