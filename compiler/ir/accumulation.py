@@ -5,7 +5,7 @@ The reference and the error bounds follow the same plan as the kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 # Rows of a product that a block holds at least: with fewer, each row of the tiles would cost a
@@ -68,6 +68,9 @@ class Plan:
         return f"{self.parts} {'runs' if self.runs else 'blocks'} x {text}"
 
 
+MOST_TILES = 1 << 16  # of a row that blocks hold, one each
+
+
 @dataclass(frozen=True)
 class ScanPlan(Plan):
     """The accumulation plan of a scan: which elements meet in which order.
@@ -79,18 +82,20 @@ class ScanPlan(Plan):
     and Steele, "Data parallel algorithms", 1986); the warps meet in rising order behind what
     came before the tile.  An element is what came before its warp, joined to what came before
     its thread there, joined to its own run.  Several blocks take consecutive parts of a row, as
-    many whole tiles each; a part's total is that of a reduction by ``Plan``, and what came
-    before a part are the totals in rising order.
+    many whole tiles each; a part's total is that of a reduction by ``Plan``.  Of ``threads``
+    neighbouring parts, a group, the totals before a part are joined as the threads of a
+    reduction are, and so are those of the groups before, each thread's own in rising order
+    first; what came before a part are the groups, joined to the parts.
 
     Attributes:
         abreast: neighbouring threads walk neighbouring rows, which lie side by side in memory.  It
             changes no bit.
-        room: bytes of shared memory that the totals of several blocks may take: how many scans
-            share a kernel.  It changes no bit.
+        held: a part of a row is one tile, which a block holds from its total to its scan.  It
+            changes no bit.
     """
 
     abreast: bool = False
-    room: int = field(default=0, compare=False)
+    held: bool = False
 
     def depth(self, extent: Any, row: int = 0) -> Any:
         """Longest chain of roundings up to the last of ``extent`` elements, a number or many.
@@ -109,7 +114,10 @@ class ScanPlan(Plan):
         share = -(-row // (tile * self.parts))  # tiles of a part
         total = share + (self.lanes - 1).bit_length() + steps + warps - 1
         before = (extent - 1) // tile // share  # parts
-        return within + share * warps + (before > 0) * (total + before)
+        groups = before // self.threads
+        met = steps + warps - 1
+        far = (groups > 0) * (-(-groups // self.threads) + met + 1)
+        return within + share * warps + (before > 0) * (total + met + 1 + far)
 
     def __str__(self) -> str:
         if self.threads == 1:

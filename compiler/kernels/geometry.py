@@ -62,6 +62,11 @@ def _tiles(rows: str, cols: str) -> Callable[[Toggles, LaunchSize], Grid]:
     return grid
 
 
+def _tiles_of_row(t: Toggles, size: LaunchSize) -> int:
+    """How often the threads that share a row take elements of it."""
+    return _blocks(size.cols, t["THREADS_PER_ROW"], t["LANES"])
+
+
 ELEMENTS = Geometry(lambda t: t["BLOCK"], _elements)
 ROWS = Geometry(
     lambda t: t["THREADS_PER_ROW"] * t["ROWS_PER_BLOCK"],
@@ -84,7 +89,10 @@ GEOMETRY: dict[str, Geometry] = {
         lambda t, size: (_columns("ACROSS", "COLUMNS")(t, size)[0], t["PARTS"], 1),
     ),
     "scan": ROWS,
-    "scan_parts": PARTS,
+    "scan_parts": Geometry(
+        lambda t: t["THREADS_PER_ROW"],
+        lambda t, size: (max(1, min(t["PARTS"], _tiles_of_row(t, size))), size.rows, 1),
+    ),
     "scan_columns": Geometry(
         lambda t: t["BLOCK"],
         lambda t, size: (_columns("BLOCK", "VECTOR")(t, size)[0], t["PARTS"], 1),

@@ -265,8 +265,6 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: 
         return made
     with array.tracer.errors():
         fill = np.asarray(constant_values).astype(array.dtype)[()]
-    if not any(fill.tobytes()):
-        return made  # a gather has 0 where it reads outside
     return np.where(reduce(np.logical_or, [outside for _, outside in padded.values()]), fill, made)
 
 

@@ -15,7 +15,6 @@ from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes, scanned
 from opweave.compiler.ir.values import Scalar, Shape, Value, operand_key
 from opweave.compiler.scheduling.pixels import channels_chosen, last_of, space_of_pixels
 from opweave.compiler.scheduling.row_levels import RowLevels, levels_of_scans
-from opweave.compiler.scheduling.scan_plans import total_bytes
 from opweave.opcodes.errors import ShapeError
 from opweave.opcodes.shapes import broadcast_shape
 
@@ -264,11 +263,6 @@ def _scan_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
             return f"accumulation plans differ ({plan} and {node.plan})"
     if any(v.shape != space for v in outputs):
         return "a value is smaller than the scanned array and must be stored"
-    totals = plan.parts * sum(map(total_bytes, scans))
-    if len(scans) > 1 and plan.parts > 1 and not plan.abreast and totals > plan.room:
-        return (
-            f"totals of parts take {totals} bytes of shared memory, of which they get {plan.room}"
-        )
     found = levels_of_scans(nodes, space, axis)
     if found is None:
         return "extents differ"

@@ -8,11 +8,10 @@ a device, blocks share the rows.
 
 from __future__ import annotations
 
-from opweave.compiler.ir.accumulation import ScanPlan
+from opweave.compiler.ir.accumulation import MOST_TILES, ScanPlan
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import Node, scanned_axis
 from opweave.compiler.ir.values import Extents, count, extent_of
-from opweave.compiler.scheduling.long_rows import LONG_ROW, parts_of
 
 # Longest row for a number of threads; longer rows take MOST_THREADS.
 ROW_THREADS = ((32, 8), (64, 16), (1024, 32), (2048, 64), (4096, 128), (16384, 256))
@@ -22,11 +21,10 @@ LANES = 4
 # take most of its time.
 LONG_BYTES = 32
 PART_THREADS = 256  # of each block that shares a row
-# Shared memory that totals of parts may take, and what is left for the threads of such a block to
-# meet in.  A total counts so many bytes at least that scans of most types have the same parts.
-MOST_TOTALS_BYTES = 32 * 1024
-MEETING_BYTES = 512
-TOTAL_BYTES = 8
+# Rows longer than this are shared by blocks, where there are few of them.  Each block holds one
+# tile, of so many bytes of a thread, so that memory is read once.
+LONG_ROW, FEW_ROWS = 32768, 64
+HELD_BYTES = 64
 HOST_LANES = 64
 # Rows side by side from which each takes one thread, as do those that are shorter than what the
 # threads of a warp take at once.  Fewer are faster by the model where threads share a row.
@@ -55,14 +53,12 @@ def plan_scan(node: Node, extents: Extents, device: Device) -> ScanPlan:
     threads = next((t for limit, t in ROW_THREADS if cols <= limit), MOST_THREADS)
     if cols <= LONG_ROW:
         return ScanPlan(threads, LANES)
-    lanes = LONG_BYTES // max(4, node.result.dtype.itemsize)
-    parts = parts_of(rows, cols)
-    if parts == 1:
-        return ScanPlan(threads, lanes)
-    room = min(MOST_TOTALS_BYTES, max(0, device.block_bytes - MEETING_BYTES))
-    while parts > 1 and parts * total_bytes(node) > room:
-        parts //= 2
-    return ScanPlan(PART_THREADS, lanes, parts, room=room)
+    itemsize = max(4, node.result.dtype.itemsize)
+    if rows >= FEW_ROWS:
+        return ScanPlan(threads, LONG_BYTES // itemsize)
+    held = HELD_BYTES // itemsize
+    parts = 1 << (-(-cols // (PART_THREADS * held)) - 1).bit_length()
+    return ScanPlan(PART_THREADS, held, min(parts, MOST_TILES), held=parts <= MOST_TILES)
 
 
 def shares(rows: int, cols: int) -> int:
@@ -71,9 +67,3 @@ def shares(rows: int, cols: int) -> int:
         return 1
     wanted = min(ABREAST_THREADS // max(1, rows), cols // LEAST_SHARE, MOST_SHARES)
     return 1 << max(0, wanted.bit_length() - 1)
-
-
-def total_bytes(scan: Node) -> int:
-    """Shared memory that a block keeps the total of one part in."""
-    assert scan.operator.accumulator is not None
-    return max(TOTAL_BYTES, scan.operator.accumulator(scan.result.dtype).register_bytes)

@@ -38,7 +38,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "reduce": (*COMMON, SHUFFLE, *PLAN, *rows.REDUCE),
     "outer": (*COMMON, SHUFFLE, *PLAN, *rows.OUTER),
     "scan": (*COMMON, *rows.SCAN),
-    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *rows.PARTS),
+    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *rows.SCAN_PARTS),
     "scan_columns": (*COMMON, *rows.SCAN_COLUMNS),
     "tile": (*COMMON, *TILE),
     "product": (*COMMON, *PRODUCT),
@@ -106,6 +106,8 @@ def override_plan(overrides: Mapping[str, int]) -> Callable[[Plan], Plan]:
         if found.parts == 1 and not (isinstance(found, ScanPlan) and found.abreast):
             for name in ("parts", "runs"):  # a row of one block stays in the row template
                 wanted.pop(name, None)
+        if wanted and isinstance(found, ScanPlan):
+            wanted["held"] = False  # parts may have several tiles then
         return replace(found, **wanted)
 
     return change

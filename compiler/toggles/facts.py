@@ -173,8 +173,8 @@ class Toggle:
 
 def one_of(values: tuple[int, ...]) -> str:
     """What may be chosen from, as a message says it."""
-    if values == POWERS:
-        return f"a power of two up to {POWERS[-1]}"
+    if values == tuple(1 << n for n in range(len(values))) and len(values) >= len(POWERS):
+        return f"a power of two up to {values[-1]}"
     *others, last = map(str, values)
     return f"{', '.join(others)} or {last}"
 

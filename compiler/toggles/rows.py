@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from opweave.compiler.ir.accumulation import MOST_ROW_CHUNKS, Plan, held_chunks
+from opweave.compiler.ir.accumulation import (
+    MOST_ROW_CHUNKS,
+    MOST_TILES,
+    Plan,
+    ScanPlan,
+    held_chunks,
+)
 from opweave.compiler.toggles.facts import POWERS, Facts, Toggle, on_device, power
 
 
@@ -31,6 +37,15 @@ def _row_fits_block(value: int, facts: Facts) -> str:
 def _plan(facts: Facts) -> Plan:
     assert facts.plan is not None
     return facts.plan
+
+
+def _scan_plan(facts: Facts) -> ScanPlan:
+    assert isinstance(facts.plan, ScanPlan)
+    return facts.plan
+
+
+def _holds_tile(value: int, facts: Facts) -> str:
+    return "a part has several tiles" if value and not _scan_plan(facts).held else ""
 
 
 # Elements of one operand that a thread may hold.
@@ -234,13 +249,23 @@ COLUMNS = (
     power("COLUMNS", "neighbouring columns that a block goes down together", lambda f: f.columns),
 )
 PARTS = (
-    power("PARTS", "accumulation plan: blocks that share a row", lambda f: _plan(f).parts),
+    power(
+        "PARTS", "accumulation plan: blocks that share a row", lambda f: _plan(f).parts,
+        values=tuple(1 << n for n in range(MOST_TILES.bit_length())),
+    ),
     Toggle(
         "USE_RUNS", "accumulation plan: a block has a run of its row, not every PARTS-th piece",
         lambda f: int(_plan(f).runs),
     ),
 )  # fmt: skip
 REDUCE = (power("CHUNKS", OF_CHUNKS, _chunks_of_part), *PARTS)
+SCAN_PARTS = (
+    PARTS[0],
+    Toggle(
+        "USE_HELD_TILE", "a part is one tile, which stays in registers until it is scanned",
+        lambda f: int(_scan_plan(f).held), _holds_tile,
+    ),
+)  # fmt: skip
 OUTER = (
     power("COLUMNS", "neighbouring columns of one thread", lambda f: f.columns, _divides_columns),
     power("ACROSS", "threads side by side, with columns of their own", lambda f: f.across),

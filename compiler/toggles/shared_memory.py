@@ -72,8 +72,8 @@ def _outer(chosen: Chosen, facts: Facts) -> list[int]:
 
 
 def _scan_parts(chosen: Chosen, facts: Facts) -> list[int]:
-    ticket, totals = 4, (each * chosen["PARTS"] for each in facts.joined)
-    return [ticket, *totals, *_meeting(chosen["THREADS_PER_ROW"], chosen, facts)]
+    ticket_and_last = 4 + 1
+    return [ticket_and_last, *_meeting(chosen["THREADS_PER_ROW"], chosen, facts)]
 
 
 def _count(chosen: Chosen, facts: Facts) -> list[int]:
@@ -128,7 +128,7 @@ REMEDIES: dict[str, str] = {
     "reduce": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW",
     "outer": "keep USE_WARP_SHUFFLE=1, or take a smaller ACROSS or COLUMNS",
     "scan": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or ROWS_PER_BLOCK",
-    "scan_parts": "keep USE_WARP_SHUFFLE=1, or take a smaller PARTS or THREADS_PER_ROW",
+    "scan_parts": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW",
     "count": "take fewer COPIES, or USE_SHARED_MEMORY=0",
     "tile": "take a smaller TILE, or USE_SHARED_MEMORY=0",
     "product": "take a smaller BLOCK_M, BLOCK_N, BLOCK_K or STAGES, or USE_SHARED_MEMORY=0",

@@ -126,6 +126,8 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
         groups = kernel.grid(extents)[0]
         rows = groups * math.prod(kernel.toggles[name] for name in BANDS[kernel.template])
     parts = kernel.toggles["PARTS"]
+    if kernel.template == "scan_parts":  # totals of groups of neighbouring parts, too
+        parts += -(-parts // kernel.toggles["THREADS_PER_ROW"])
     counters = groups * (parts + 2 if kernel.totals else 1)
     return 16 * parts * rows * kernel.partial_results, 4 * counters
 

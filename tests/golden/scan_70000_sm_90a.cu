@@ -1,19 +1,21 @@
 // drawdown_scan_parts_f32
 // fused: cummax, subtract
 // x: f32[n0] -> out: f32[n0]
-// accumulation plan: 32 blocks x tiles of 256 threads x 8 lanes, in order
+// accumulation plan: 32 blocks x tiles of 256 threads x 16 lanes, in order
 // elements n0; template scan_parts.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
 #define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
-#define LANES             8    // accumulation plan: running values of one thread
+#define LANES             16   // accumulation plan: running values of one thread
 #define PARTS             32   // accumulation plan: blocks that share a row
-#define USE_RUNS          0    // accumulation plan: a block has a run of its row, not every PARTS-th piece
+#define USE_HELD_TILE     1    // a part is one tile, which stays in registers until it is scanned
 #include "opweave.cuh"
 
-#define BLOCK THREADS_PER_ROW
+#define BLOCK  THREADS_PER_ROW
+#define GROUP  BLOCK  // neighbouring parts, whose totals one block adds up
+#define GROUPS ((PARTS + GROUP - 1) / GROUP)
 #include "rows.cuh"
 
 struct Cummax_f32 {
@@ -32,9 +34,9 @@ drawdown_scan_parts_f32(
     // waits for none that has not begun
     const int lane = threadIdx.x;
     const index_t row = blockIdx.y;
-    unsigned* const begun = counter + row * (PARTS + 2);
+    unsigned* const begun = counter + row * (PARTS + GROUPS + 2);
     unsigned* const done = begun + 1;
-    unsigned* const ready = begun + 2;  // a flag for each part's total
+    unsigned* const ready = begun + 2;  // a flag for each total
     __shared__ int ticket;
     if (threadIdx.x == 0) ticket = atomicAdd(begun, 1u);
     __syncthreads();
@@ -46,6 +48,7 @@ drawdown_scan_parts_f32(
     const index_t last = min(first + share, tiles);
 
     // the part's total
+    float x_v[LANES];
     float cummax0_acc[LANES];
 #pragma unroll
     for (int l = 0; l < LANES; ++l) {
@@ -53,7 +56,6 @@ drawdown_scan_parts_f32(
     }
     for (index_t tile = first; tile < last; ++tile) {
         const index_t j0 = (tile * BLOCK + lane) * LANES;
-        float x_v[LANES];
         load_chunk(x_v, x + j0, cols - j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
@@ -63,36 +65,49 @@ drawdown_scan_parts_f32(
         }
     }
     const float cummax0_all = join_row(cummax0_acc, lane, Cummax_f32());
-    volatile float* cummax0_parts = part_results<float>(partials, 0, PARTS);
+    volatile float* cummax0_parts = part_results<float>(partials, 0, PARTS + GROUPS);
     if (lane == 0) {  // every thread has the totals
         cummax0_parts[part] = cummax0_all;
         __threadfence();  // the total is visible before its flag
         atomicExch(ready + part, 1u);
     }
 
-    // what came before the part: the totals of the parts before, in rising order
-    __shared__ float cummax0_part[PARTS];
-    for (int p = lane; p < part; p += BLOCK) {
-        while (((volatile unsigned*)ready)[p] == 0) OW_WAIT;
+    // what came before the part: the groups before, then the parts before it in its own group
+    const int group = part / GROUP, place = part % GROUP;
+    float cummax0_near = -infinity<float>(), cummax0_carry = -infinity<float>();
+    const int near = group * GROUP + lane;
+    if (near < part) {
+        while (((volatile unsigned*)ready)[near] == 0) OW_WAIT;
         __threadfence();
-        cummax0_part[p] = cummax0_parts[p];
+        cummax0_near = cummax0_parts[near];
     }
-    __syncthreads();
+    cummax0_near = join_threads(cummax0_near, lane, Cummax_f32());
+    if (lane == 0 && place == GROUP - 1) {
+        cummax0_parts[PARTS + group] = max_nan(cummax0_near, cummax0_all);
+        __threadfence();
+        atomicExch(ready + PARTS + group, 1u);
+    }
+    const int each = (GROUPS + BLOCK - 1) / BLOCK;  // groups of a thread, in rising order
+    for (int g = lane * each; g < min(lane * each + each, group); ++g) {
+        while (((volatile unsigned*)ready)[PARTS + g] == 0) OW_WAIT;
+        __threadfence();
+        const float cummax0_group = cummax0_parts[PARTS + g];
+        cummax0_carry = max_nan(cummax0_carry, cummax0_group);
+    }
+    cummax0_carry = join_threads(cummax0_carry, lane, Cummax_f32());
+    cummax0_carry = max_nan(cummax0_carry, cummax0_near);
+    unsigned others = 0;
     if (threadIdx.x == 0) {
         __threadfence();  // this block has read all flags when the last one clears them
-        if (atomicAdd(done, 1u) == PARTS - 1) {
-            __threadfence();
-            for (int p = 0; p < PARTS + 2; ++p) begun[p] = 0;  // for the next launch
-        }
+        others = atomicAdd(done, 1u);
     }
-    float cummax0_carry = -infinity<float>();
-    for (int p = 0; p < part; ++p) cummax0_carry = max_nan(cummax0_carry, cummax0_part[p]);
 
     // the part itself
     for (index_t tile = first; tile < last; ++tile) {
         const index_t j0 = (tile * BLOCK + lane) * LANES;
-        float x_v[LANES];
+#if !USE_HELD_TILE
         load_chunk(x_v, x + j0, cols - j0);
+#endif
 
         // cummax
         float cummax0[LANES];
@@ -111,4 +126,11 @@ drawdown_scan_parts_f32(
         }
         store_chunk(out + j0, out_v, cols - j0);
     }
+
+    __shared__ bool is_last;
+    if (threadIdx.x == 0) is_last = others == gridDim.x - 1;
+    __syncthreads();
+    if (!is_last) return;
+    __threadfence();
+    for (int p = threadIdx.x; p < PARTS + GROUPS + 2; p += BLOCK) begun[p] = 0;
 }

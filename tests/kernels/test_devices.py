@@ -245,18 +245,6 @@ def test_a_product_that_its_block_repeats_fits_too(kib, steps):
         assert bits(expected) == bits(found)
 
 
-@pytest.mark.host
-def test_a_small_device_shares_a_scan_among_fewer_blocks_fused_or_not():
-    # room for the totals of eight parts, where a larger card takes 32
-    device, x = card(1600), np.sin(np.arange(70_000, dtype=np.float32))
-    fused = ow.fuse(lambda x: np.cumsum(x * 2) + np.maximum.accumulate(x * 2))
-    whole, apart = (f.lower(x, target=device) for f in (fused, fused.unfused()))
-
-    assert {k.data.plan.parts for k in apart.kernels if k.data.plan} == {8}
-    assert bits(whole(x)) == bits(apart(x))
-    assert whole.check(x).ok
-
-
 REFUSED = [
     ("transpose", {"TILE": 64}, "TILE=64 cannot hold: it takes 16640 bytes of shared memory, and a "
      "block on a card (sm_90a) has 15360 (of 16384); take a smaller TILE, or USE_SHARED_MEMORY=0"),
@@ -274,12 +262,6 @@ REFUSED = [
 def test_an_override_that_the_device_has_no_room_for_is_refused(name, toggles, message):
     with pytest.raises(ow.errors.ToggleError, match=re.escape(message)):
         lowered(name, card(16 * KIB), **toggles)
-
-
-def test_parts_whose_totals_do_not_fit_are_refused():
-    fused = ow.fuse(np.cumsum).with_toggles(PARTS=1024)
-    with pytest.raises(ow.errors.ToggleError, match="PARTS=1024 cannot hold: it takes 8272 bytes"):
-        fused.lower(np.zeros(70_000), target=card(8 * KIB))
 
 
 def test_more_than_a_launch_may_opt_in_to_is_refused():

@@ -352,6 +352,23 @@ def test_neighbours_share_the_kernel(function, kernels):
     assert len(program.kernels) == kernels
 
 
+# Behind and before what is read outside of a table, which is 0 there and nowhere else.
+AROUND = {
+    "padded": lambda x: np.pad(x - 1, 2) + 3,
+    "convolved": lambda x: np.convolve(x[0] - 1, [1, 2, 5]) + 3,
+    "rows": lambda x: np.pad(np.where(x > 0, 1, -1), ((1, 0), (0, 2))) + 3,
+    "a short axis": lambda x: np.pad(x[:, :3] - 1, 1) + 3,
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", AROUND)
+def test_zeros_around_an_array_are_not_computed_with_it(name):
+    function = AROUND[name]
+
+    same(ow.fuse(function, fullgraph=True)(X), function(X))
+
+
 @pytest.mark.host
 def test_a_run_of_places_is_a_window():
     source = ow.fuse(shifted_rows, fullgraph=True).lower(X, target="host").kernels[0].source

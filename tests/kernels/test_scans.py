@@ -7,6 +7,7 @@ import opweave as ow
 from opweave.compiler.ir.accumulation import ScanPlan
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
+from opweave.opcodes.errors import ToggleError
 from tests.support.data import TARGETS, values
 
 host = pytest.mark.host
@@ -183,21 +184,44 @@ def test_parts_of_a_row_replace_the_plan(parts, shuffle):
     program = fused.with_toggles(USE_WARP_SHUFFLE=shuffle).lower(x, target="sm_80")
     found = {program.verify(x, schedule=s).tobytes() for s in (0, 1, 5)}
 
-    assert program.kernels[0].data.plan == ScanPlan(256, 8, parts)
+    assert program.kernels[0].data.plan == ScanPlan(256, 16, parts)
+    assert ("#define USE_HELD_TILE     0 " in program.source) == (parts > 1)
     assert found == {fused.unfused().lower(x, target="sm_80")(x).tobytes()}
 
 
-def test_totals_that_shared_memory_does_not_hold_take_two_kernels():
-    x = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (3_000_000,), (0,))
-    for scans in (8, 9):  # of 512 parts each
-        fused = ow.fuse(lambda x, n=scans: tuple((x * k).cumsum() for k in range(2, n + 2)))
-        assert len(fused.lower(x, target="sm_80").kernels) == scans - 7
+# By name: toggles, and elements. Of 32 threads x 8 lanes there are 157 parts, in five groups.
+GROUPED = {
+    "groups of small parts": ({"THREADS_PER_ROW": 32, "LANES": 8, "PARTS": 256}, 40_001),
+    "held tiles": ({}, 256 * 1024 + 5000),
+}
+
+
+@host
+@pytest.mark.parametrize("name", GROUPED)
+def test_groups_of_parts_are_added_up_for_those_behind(name):
+    toggles, count = GROUPED[name]
+    x = array(count).astype(np.complex128)
+    fused = ow.fuse(lambda x: (np.cumsum(x), np.cumsum(x * 2) + x))
+    program = fused.with_toggles(**toggles).lower(x, target="sm_90a")
+    found = [program.verify(x, schedule=s) for s in (0, 7)]
+
+    assert ("#define USE_HELD_TILE     1 " in program.source) == (not toggles)
+    assert program.check(x).ok
+    assert len({tuple(a.tobytes() for a in each) for each in found}) == 1
+
+
+def test_a_tile_is_held_where_a_part_has_no_other():
+    fused = ow.fuse(lambda x: np.cumsum(x)).with_toggles(USE_HELD_TILE=1, PARTS=64)
+    with pytest.raises(ToggleError, match="a part has several tiles"):
+        fused.lower(array(40_001), target="sm_90a")
 
 
 PLANS = [
-    ((32_768,), ScanPlan(512, 4)), ((32_769,), ScanPlan(256, 8, 32)),
-    ((300_000,), ScanPlan(256, 8, 128)), ((3_000_000,), ScanPlan(256, 8, 512)),
-    ((63, 32_769), ScanPlan(256, 8, 32)), ((64, 32_769), ScanPlan(512, 8)),
+    ((32_768,), ScanPlan(512, 4)), ((32_769,), ScanPlan(256, 16, 16, held=True)),
+    ((300_000,), ScanPlan(256, 16, 128, held=True)),
+    ((1 << 28,), ScanPlan(256, 16, 1 << 16, held=True)),
+    (((1 << 28) + 1,), ScanPlan(256, 16, 1 << 16)),
+    ((63, 32_769), ScanPlan(256, 16, 16, held=True)), ((64, 32_769), ScanPlan(512, 8)),
     ((64, 20), ScanPlan(8, 4)), ((20, 64), ScanPlan(16, 4)),
 ]  # fmt: skip
 
@@ -360,7 +384,7 @@ def test_as_few_kernels_as_scans_allow(function, kernels, target):
 
 def test_rows_of_a_class_share_a_kernel():
     fused = ow.fuse(lambda x: np.cumsum(x, 1))
-    for target, extents in (("host", (64, 128, 1024, 102_400)), ("sm_80", (40_000, 200_000))):
+    for target, extents in (("host", (64, 128, 1024, 102_400)), ("sm_80", (70_000, 120_000))):
         made = [fused.lower(array(2, n), target=target).lowered for n in extents]
         assert all(lowered is made[0] for lowered in made)
 

@@ -342,9 +342,12 @@ CASES |= {
                                                                 "ROWS_PER_BLOCK": 32}),
     "scan of halves": (scanned_halves, [array((6, 150)), array((6, 1))], {}),
     "scan of one row through memory": (lambda x: np.cumsum(x), [array((1500,))], THROUGH_MEMORY),
-    "scan of parts": (lambda x: np.cumsum(x * 2) + 1, [array((39004,))[1:]], {"PARTS": 4}),
+    "scan of parts": (lambda x: np.cumsum(x * 2) + 1, [array((49004,))[1:]], {"PARTS": 4}),
     "scan of parts through memory": (
-        lambda x: np.cumsum(x), [array((40960,))], {"PARTS": 4, "USE_WARP_SHUFFLE": 0}),
+        lambda x: np.cumsum(x), [array((49152,))], {"PARTS": 4, "USE_WARP_SHUFFLE": 0}),
+    "scan of groups of parts": (
+        lambda x: np.cumsum(x, 1), [array((2, 33001))],
+        {"THREADS_PER_ROW": 32, "LANES": 1, "PARTS": 2048}),
     "scan of rows of parts": (scanned, [array((2, 40003)) - 3], {}),
     "scan of columns": (scanned_columns, [array((2, 21, 75)), array((21, 1))], PAIRS),
     "scan of whole columns": (lambda x: x.cumsum(axis=1), [array((2, 9, 128))], PAIRS),

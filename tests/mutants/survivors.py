@@ -22,7 +22,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "same plan.",
     ),
     (
-        r"(pass_macros|scan_parts|column_macros)\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
+        r"(pass_macros|scan_part_macros|column_macros)\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
         "The fence of the reading side: the checker takes what an atomic has read as known, as the "
         "programming guide's own example does, which has no such fence.",
     ),
@@ -145,9 +145,20 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "One more tile, all of which lies behind the row: nothing of it is stored.",
     ),
     (
-        r"scan_parts\.cu\.j2:\d+: .*// every thread has the totals",
+        r"scan_part_macros\.cu\.j2:\d+: (flip|drop) .*// every thread has (the totals|both)",
         "Other threads say the same: each writes the totals before it says that they are there.",
     ),
+    (
+        r"scan_part_macros\.cu\.j2:\d+: swap && and \|\|: .*// every thread has both",
+        "A group's total is there too early. Here blocks run one after the other; what the PTX's "
+        "schedules do to it is seen by tests/ptx/test_waits.py.",
+    ),
+    (
+        r"scan_part_macros\.cu\.j2:\d+: swap \+ and -: .*PARTS \+ GROUPS\);",
+        "Room for the last totals of a row is that of the first ones of the next then. A total has "
+        "16 bytes, of which this case takes four; and blocks run one after the other here.",
+    ),
+    (r"unsigned others = 1", "Thread 0 alone reads it, and has set it."),
     (
         r"column_macros\.cu\.j2:\d+: .*atomicExch\(ready \+ part",
         "Other threads say the same, behind the barrier at which all have written their totals.",

@@ -31,7 +31,6 @@ NOT_NEEDED = {
     "turns of a product's rows": {8},
     # the totals of parts are joined once
     "scan of parts": {1},
-    "scan of parts through memory": {4},
     "a scan of parts by elements": {1},
     # the only row of a block is joined once
     "stages of rows": {4},
