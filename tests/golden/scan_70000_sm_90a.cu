@@ -82,20 +82,21 @@ drawdown_scan_parts_f32(
         cummax0_near = cummax0_parts[near];
     }
     cummax0_near = join_threads(cummax0_near, lane, Cummax_f32());
-    if (lane == 0 && place == GROUP - 1) {
+    if (lane == 0 && place == GROUP - 1) {  // every thread has both
         cummax0_parts[PARTS + group] = max_nan(cummax0_near, cummax0_all);
         __threadfence();
         atomicExch(ready + PARTS + group, 1u);
     }
     const int each = (GROUPS + BLOCK - 1) / BLOCK;  // groups of a thread, in rising order
-    for (int g = lane * each; g < min(lane * each + each, group); ++g) {
-        while (((volatile unsigned*)ready)[PARTS + g] == 0) OW_WAIT;
+    for (int p = lane * each; p < min(lane * each + each, group); ++p) {
+        while (((volatile unsigned*)ready)[PARTS + p] == 0) OW_WAIT;
         __threadfence();
-        const float cummax0_group = cummax0_parts[PARTS + g];
+        const float cummax0_group = cummax0_parts[PARTS + p];
         cummax0_carry = max_nan(cummax0_carry, cummax0_group);
     }
     cummax0_carry = join_threads(cummax0_carry, lane, Cummax_f32());
     cummax0_carry = max_nan(cummax0_carry, cummax0_near);
+    __syncthreads();
     unsigned others = 0;
     if (threadIdx.x == 0) {
         __threadfence();  // this block has read all flags when the last one clears them

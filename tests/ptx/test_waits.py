@@ -44,7 +44,7 @@ CHANGES = {
         ("lane == 0 && place == GROUP - 1", "lane == 0"),
     "a part does not wait": ("while (((volatile unsigned*)ready)[near] == 0)", "if (false)"),
     "a part does not wait for groups":
-        ("while (((volatile unsigned*)ready)[PARTS + g] == 0)", "if (false)"),
+        ("while (((volatile unsigned*)ready)[PARTS + p] == 0)", "if (false)"),
 }  # fmt: skip
 
 

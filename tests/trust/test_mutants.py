@@ -31,6 +31,8 @@ NOT_NEEDED = {
     "turns of a product's rows": {8},
     # the totals of parts are joined once
     "scan of parts": {1},
+    # a join through memory ends with a barrier
+    "scan of parts through memory": {14},
     "a scan of parts by elements": {1},
     # the only row of a block is joined once
     "stages of rows": {4},
