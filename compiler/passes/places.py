@@ -39,7 +39,7 @@ def places_at_once(graph: FunctionGraph, extents: Extents, device: Device) -> tu
     """The places of extremes that pay in one pass on a device, by the number of their result."""
     if not any(node.operator.name == "min" for node in graph.nodes):
         return ()
-    makers = _makers(graph)
+    makers = makers_of(graph)
     return tuple(
         node.result.id
         for node in graph.nodes
@@ -51,13 +51,14 @@ def with_places(graph: FunctionGraph, chosen: Collection[int]) -> FunctionGraph:
     """The graph with each of these places as one reduction, and without what nobody reads then."""
     if not chosen:
         return graph
-    makers = _makers(graph)
+    makers = makers_of(graph)
     found = {number: _place(makers, makers[number]) for number in chosen}
     nodes = (found.get(node.result.id) or node for node in graph.nodes)
     return drop_dead(graph.with_nodes(nodes), unread(graph))
 
 
-def _makers(graph: FunctionGraph) -> Makers:
+def makers_of(graph: FunctionGraph) -> Makers:
+    """By the id of each value the node that makes it."""
     return {result.id: node for node in graph.nodes for result in node.results}
 
 
@@ -72,11 +73,12 @@ def _place(makers: Makers, node: Node) -> Node | None:
     if node.operator.name != "min" or len(reduced_axes(node)) != 1:
         return None
     (axis,) = reduced_axes(node)
-    chosen = _maker(makers, node.operands[0], "where")
+    chosen = maker(makers, node.operands[0], "where")
     if chosen is None:
         return None
     best, place, last = chosen.operands
-    if not _is_place(makers, place, axis, node.values[0]) or not _is_extent(last, node, axis):
+    source = node.values[0]
+    if not _is_place(makers, place, axis, source) or not is_extent(last, source.shape[axis]):
         return None
     extreme = _extreme(makers, best, axis)
     if extreme is None:
@@ -88,36 +90,35 @@ def _place(makers: Makers, node: Node) -> Node | None:
 
 def _extreme(makers: Makers, best: Operand, axis: int) -> Node | None:
     """The largest or smallest element along an axis, of which ``best`` says where it is."""
-    either = _maker(makers, best, "bitwise_or")
-    equal = _maker(makers, either.operands[0] if either else best, "equal")
+    either = maker(makers, best, "bitwise_or")
+    equal = maker(makers, either.operands[0] if either else best, "equal")
     if equal is None:
         return None
     source, bound = equal.operands
-    found = _maker(makers, bound, "max") or _maker(makers, bound, "min")
+    found = maker(makers, bound, "max") or maker(makers, bound, "min")
     if found is None or found.operands != (source,) or source.dtype.is_complex:
         return None
     if reduced_axes(found) != (axis,) or not found.attr("keepdims"):
         return None
-    nan = _maker(makers, either.operands[1], "isnan") if either else None
+    nan = maker(makers, either.operands[1], "isnan") if either else None
     asks = nan is not None and nan.operands == (source,)
     return found if asks is source.dtype.is_float and asks is (either is not None) else None
 
 
 def _is_place(makers: Makers, place: Operand, axis: int, source: Value) -> bool:
     """Whether an operand is the coordinate along an axis."""
-    node = _maker(makers, place, "coordinate")
+    node = maker(makers, place, "coordinate")
     rank = len(source.shape)
     return node is not None and rank - len(node.result.shape) == axis
 
 
-def _is_extent(last: Operand, node: Node, axis: int) -> bool:
-    """Whether a number is the extent of the axis, behind all of its places."""
-    extent: Extent = node.values[0].shape[axis]
+def is_extent(number: Operand, extent: Extent) -> bool:
+    """Whether a number is an extent, in each call."""
     known = Expr("extent", (extent.name,)) if isinstance(extent, Symbol) else literal(extent)
-    return isinstance(last, Scalar) and operand_key(last.expr) == operand_key(known)
+    return isinstance(number, Scalar) and operand_key(number.expr) == operand_key(known)
 
 
-def _maker(makers: Makers, operand: Operand, name: str) -> Node | None:
+def maker(makers: Makers, operand: Operand, name: str) -> Node | None:
     """The node of that operator which makes an operand."""
     node = makers.get(operand.id) if isinstance(operand, Value) else None
     return node if node is not None and node.operator.name == name else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.passes.places import places_at_once, with_places
+from opweave.compiler.passes.zeros import without_zeros
 from opweave.compiler.scheduling.exp_sums import exp_sums, with_exp_sums
 from opweave.compiler.scheduling.vectors import as_sums, column_products
 
@@ -40,5 +41,5 @@ class Rewritten:
         places = places_at_once(summed, extents, device)
         made = self.graphs.get((*sums, places))
         if made is None:
-            made = self.graphs[*sums, places] = with_places(summed, places)
+            made = self.graphs[*sums, places] = without_zeros(with_places(summed, places))
         return made, (*sums, places)

@@ -369,6 +369,29 @@ def test_zeros_around_an_array_are_not_computed_with_it(name):
     same(ow.fuse(function, fullgraph=True)(X), function(X))
 
 
+# What is chosen around an array, and whether a gather has it already.
+CHOSEN = {
+    "zeros": (lambda x: np.pad(x, 2) * 2, False),
+    "a filter": (lambda x: np.convolve(x[0], [1, 2, 5]), False),
+    "ones": (lambda x: np.pad(x, 2, constant_values=1), True),
+    "negative zeros": (lambda x: np.pad(x, 1, constant_values=-0.0), True),
+    "of what is computed": (lambda x: np.pad(x - 1, 2) * 2, True),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_a_gather_has_the_zeros_around_its_table(name, target):
+    function, chooses = CHOSEN[name]
+    fused = ow.fuse(function, fullgraph=True)
+    program = fused.lower(X, target=target)
+    apart = fused.unfused().lower(X, target=target)
+
+    assert any("where:" in k.source for k in program.kernels) == chooses
+    assert program(X).tobytes() == apart(X).tobytes() == function(X).tobytes()
+
+
 @pytest.mark.host
 def test_a_run_of_places_is_a_window():
     source = ow.fuse(shifted_rows, fullgraph=True).lower(X, target="host").kernels[0].source
