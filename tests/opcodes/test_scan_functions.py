@@ -169,8 +169,13 @@ def test_the_depth_of_a_plan_counts_the_roundings_of_an_element():
     assert [block.depth(n) for n in (1024, 1025)] == [3 + 5 + 8 + 1, 3 + 5 + 16 + 1]
     parts, row = ScanPlan(256, 4, 32), 32 * 3 * 1024  # three tiles a part
     own, total = 3 + 5 + 3 * 8 + 1, 3 + 2 + 5 + 7
-    assert [parts.depth(n, row) for n in (1, 3072, 3073)] == [own, own, own + total + 1]
-    assert parts.depth(row, row) == own + total + 31
+    near = total + 5 + 7 + 1  # a part's total, among those of the parts before it in a group
+    assert [parts.depth(n, row) for n in (1, 3072, 3073)] == [own, own, own + near]
+    assert parts.depth(row, row) == own + near
+    many, row = ScanPlan(256, 4, 1024, held=True), 1024 * 1024  # of a tile each, in four groups
+    own, near = 3 + 5 + 8 + 1, 1 + 2 + 5 + 7 + 5 + 7 + 1
+    assert many.depth(256 * 1024, row) == own + near
+    assert many.depth(256 * 1024 + 1, row) == own + near + 1 + 5 + 7 + 1
 
 
 @host

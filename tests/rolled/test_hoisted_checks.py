@@ -19,9 +19,9 @@ def sources(request, monkeypatch):
     found, build = [], loops.builder
 
     class Builder:
-        def build_plain(self, source):
+        def build_loop(self, source):
             found.append(source)
-            return build().build_plain(request.param + source)
+            return build().build_loop(request.param + source)
 
     monkeypatch.setattr(loops, "builder", Builder)
     return found

@@ -356,9 +356,9 @@ def shared(request, monkeypatch):
     sources, build = [], loops.builder
 
     class Builder:
-        def build_plain(self, source):
+        def build_loop(self, source):
             sources.append(request.param + source)
-            return build().build_plain(sources[-1])
+            return build().build_loop(sources[-1])
 
     monkeypatch.setattr(loops, "builder", Builder)
     return sources

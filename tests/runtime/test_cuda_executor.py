@@ -69,8 +69,8 @@ def test_blocks_that_share_a_scan_have_a_sign_each(launches):
     (counters,) = executor.workspaces.counters.values()
 
     assert first[3] == second[3]
-    assert launches[0][1:3] == ((32, 3, 1), (256, 1, 1))
-    assert (counters.shape, counters.dtype) == ((3 * (32 + 2),), np.uint32)
+    assert launches[0][1:3] == ((10, 3, 1), (256, 1, 1))  # ten tiles, of at most 16 in this class
+    assert (counters.shape, counters.dtype) == ((3 * (16 + 1 + 2),), np.uint32)
 
 
 def test_64_bit_indices_are_passed_as_such(launches):
