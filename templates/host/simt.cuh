@@ -145,6 +145,14 @@ static const uint3 blockDim = {1, 1, 1};
 static thread_local uint3 blockIdx;
 static thread_local uint3 gridDim;
 #define __shared__ static thread_local
+// Clang takes registers 16 to 31 of AVX-512 as kept by the call that finds a thread's own memory.  A thread's
+// first call for a library gets that memory, and may make its table of libraries longer: glibc clears both by
+// these registers.  So that call is made by a function, which keeps none, before anything is in them.
+#if defined(__clang__) && defined(__AVX512F__)
+static __attribute__((noinline)) void ow_get_own_memory() { asm volatile("" : : "r"(&blockIdx) : "memory"); }
+#else
+#define ow_get_own_memory() ((void)0)
+#endif
 // Where a thread's own memory lies a call tells, which g++ would make at each use.
 template <class T> OW_INLINE T* ow_found_once(T* p) { asm("" : "+r"(p)); return p; }
 #define OW_FOUND_ONCE(p) ow_found_once(p)
@@ -266,6 +274,7 @@ template <class... P, void (*F)(P...)> struct OwKernel<F> {
 #define OW_ENTRY(...)                                                                         \
     extern "C" void ow_blocks(const char* slots, const uint3* grid, long long first, long long last) { \
         if (first >= last) return;                                                            \
+        ow_get_own_memory();                                                                  \
         gridDim = *grid;                                                                      \
         const long long inner = grid->OW_INNER;                                               \
         unsigned outer_at = (unsigned)(first / inner), inner_at = (unsigned)(first % inner);  \
@@ -282,6 +291,7 @@ template <class... P, void (*F)(P...)> struct OwKernel<F> {
 // stand around all blocks.
 #define OW_BLOCKS_IN_LINE(BEGIN, END, ...)                                                    \
     extern "C" void ow_blocks(const char* slots, const uint3* grid, long long first, long long last) { \
+        ow_get_own_memory();                                                                  \
         gridDim = *grid;                                                                      \
         OwKernel<__VA_ARGS__>::call(slots, [&](auto... given) __attribute__((always_inline)) { \
             BEGIN;                                                                            \
