@@ -29,11 +29,11 @@ NOT_NEEDED = {
     "product in whole tiles": {1},
     "turns of a product": {1},
     "turns of a product's rows": {8},
-    # the totals of parts are joined once
-    "scan of parts": {1},
-    # a join through memory ends with a barrier
+    # a join of several warps ends with a barrier, so that of flags which follows has nothing to do
+    "scan of parts": {14},
     "scan of parts through memory": {14},
-    "a scan of parts by elements": {1},
+    "a scan of parts by elements": {14},
+    "scan of rows of parts": {14},
     # the only row of a block is joined once
     "stages of rows": {4},
     # sums of exponentials are joined once
