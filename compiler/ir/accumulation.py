@@ -124,7 +124,7 @@ class ScanPlan(Plan):
             text = "element by element"
             return text if self.parts == 1 else f"{self.parts} blocks, {text}"
         text = f"tiles of {self.threads} threads x {self.lanes} lanes, in order"
-        return text if self.parts == 1 else f"{self.parts} blocks x {text}"
+        return text if self.parts == 1 else f"up to {self.parts} blocks x {text}"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ NOT = ("logical_not", "invert")
 
 def without_zeros(graph: FunctionGraph) -> FunctionGraph:
     """The graph without choices of 0 where a gather has it; the graph itself if there is none."""
-    if not any(node.operator.name == "where" and node.values for node in graph.nodes):
+    if not any(node.operator.name.startswith("gather") for node in graph.nodes):
         return graph
     makers, outputs, replaced = makers_of(graph), returned(graph), Replaced()
     kept: list[Node] = []

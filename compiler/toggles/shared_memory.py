@@ -71,9 +71,15 @@ def _outer(chosen: Chosen, facts: Facts) -> list[int]:
     return [int(chosen["PARTS"] > 1), *(each * places for each in {*facts.joined}), *met]
 
 
+TICKET_AND_LAST = 4 + 1  # of blocks that share a scan
+
+
 def _scan_parts(chosen: Chosen, facts: Facts) -> list[int]:
-    ticket_and_last = 4 + 1
-    return [ticket_and_last, *_meeting(chosen["THREADS_PER_ROW"], chosen, facts)]
+    return [TICKET_AND_LAST, *_meeting(chosen["THREADS_PER_ROW"], chosen, facts)]
+
+
+def _scan_columns(chosen: Chosen, facts: Facts) -> list[int]:
+    return [TICKET_AND_LAST * (chosen["PARTS"] > 1)]
 
 
 def _count(chosen: Chosen, facts: Facts) -> list[int]:
@@ -111,6 +117,7 @@ REQUESTS: dict[str, Callable[[Chosen, Facts], list[int]]] = {
     "outer": _outer,
     "scan": _rows,
     "scan_parts": _scan_parts,
+    "scan_columns": _scan_columns,
     "count": _count,
     "tile": _tile,
     "product": _product,

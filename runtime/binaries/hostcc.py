@@ -37,11 +37,11 @@ COMMON = (
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
     "-fno-rtti", "-fno-builtin", "-fopenmp-simd", "-w",
 )  # fmt: skip
+OPTIMISES = ("-O3",)
 # A loop of Python is one function.  Of a long one g++'s -O3 takes up to three times as long (10 s
 # for 1,300 lines), for the same speed, as -O2 with what loops need of it: vectors, also where only
 # the call knows how many; short loops unrolled; what is the same for a whole loop asked before it;
-# and functions of up to so many instructions inlined.
-OPTIMISES = ("-O3",)
+# and functions of up to so many instructions inlined.  Zig takes 3 s by either of its levels.
 LONG_LOOP = 500  # lines
 GCC_OPTIMISES_LONG = (
     "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops",

@@ -115,7 +115,8 @@ def known_number(scalar: Scalar, extents: Mapping[str, Any]) -> Any:
 def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
     """Bytes of a kernel's partial results, and of the counters behind them.
 
-    There is a counter for blocks that share rows; for those of a scan two, and a flag for each.
+    There is a counter for blocks that share rows; for those of a scan two, and a flag for each,
+    as for each group of them.
     """
     if not any(param.kind == "partials" for param in kernel.params):
         return 0, 0
@@ -126,7 +127,7 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
         groups = kernel.grid(extents)[0]
         rows = groups * math.prod(kernel.toggles[name] for name in BANDS[kernel.template])
     parts = kernel.toggles["PARTS"]
-    if kernel.template == "scan_parts":  # totals of groups of neighbouring parts, too
+    if kernel.template == "scan_parts":  # GROUPS of the template
         parts += -(-parts // kernel.toggles["THREADS_PER_ROW"])
     counters = groups * (parts + 2 if kernel.totals else 1)
     return 16 * parts * rows * kernel.partial_results, 4 * counters

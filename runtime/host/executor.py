@@ -14,7 +14,7 @@ from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.calls.steps import packer
 from opweave.runtime.host.copies import copy
 from opweave.runtime.host.launcher import HostLaunch, runtime_library
-from opweave.runtime.host.pool import allocator
+from opweave.runtime.host.pool import allocator, arena
 from opweave.runtime.host.starts import NativeStart
 from opweave.runtime.process.locks import Once
 
@@ -45,10 +45,7 @@ class HostExecutor:
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return allocator(shape, dtype.numpy)
 
-    def arena(self, nbytes: int) -> Callable[[], Any]:
-        """A function that makes memory for the temporaries of a call."""
-        return allocator((nbytes,), np.dtype(np.uint8))
-
+    arena = staticmethod(arena)
     computed = staticmethod(by_numpy)
 
     def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:

@@ -145,6 +145,15 @@ def allocator(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Arra
     return partial(_pooled, shape, dtype)
 
 
+def arena(nbytes: int) -> Callable[[], Array]:
+    """A function that makes memory for the temporaries of a call, as an array of bytes.
+
+    Compiled calls take theirs from the pool without asking Python: it has its limit by now.
+    """
+    _library()
+    return allocator((nbytes,), np.dtype(np.uint8))
+
+
 def default_limit() -> int:
     """Bytes to keep at most: a sixteenth of the memory, and no more than 1 GiB."""
     return min(1 << 30, memory_bytes() // 16)

@@ -146,13 +146,14 @@ static thread_local uint3 blockIdx;
 static thread_local uint3 gridDim;
 #define __shared__ static thread_local
 // Clang takes registers 16 to 31 of AVX-512 as kept by the call that finds a thread's own memory.  A thread's
-// first call for a library gets that memory, and may make its table of libraries longer: glibc clears both by
-// these registers.  So that call is made by a function, which keeps none, before anything is in them.
+// first call for a library gets that memory, and a call behind many new libraries makes the thread's table of
+// them longer: glibc clears both by these registers.  So it is found before anything else is read.
+OW_INLINE void ow_begin(const uint3* grid) {
+    gridDim = *grid;
 #if defined(__clang__) && defined(__AVX512F__)
-static __attribute__((noinline)) void ow_get_own_memory() { asm volatile("" : : "r"(&blockIdx) : "memory"); }
-#else
-#define ow_get_own_memory() ((void)0)
+    asm volatile("" : : "r"(&blockIdx) : "memory");
 #endif
+}
 // Where a thread's own memory lies a call tells, which g++ would make at each use.
 template <class T> OW_INLINE T* ow_found_once(T* p) { asm("" : "+r"(p)); return p; }
 #define OW_FOUND_ONCE(p) ow_found_once(p)
@@ -274,8 +275,7 @@ template <class... P, void (*F)(P...)> struct OwKernel<F> {
 #define OW_ENTRY(...)                                                                         \
     extern "C" void ow_blocks(const char* slots, const uint3* grid, long long first, long long last) { \
         if (first >= last) return;                                                            \
-        ow_get_own_memory();                                                                  \
-        gridDim = *grid;                                                                      \
+        ow_begin(grid);                                                                       \
         const long long inner = grid->OW_INNER;                                               \
         unsigned outer_at = (unsigned)(first / inner), inner_at = (unsigned)(first % inner);  \
         OwKernel<__VA_ARGS__>::call(slots, [&](auto... given) __attribute__((always_inline)) { \
@@ -291,8 +291,7 @@ template <class... P, void (*F)(P...)> struct OwKernel<F> {
 // stand around all blocks.
 #define OW_BLOCKS_IN_LINE(BEGIN, END, ...)                                                    \
     extern "C" void ow_blocks(const char* slots, const uint3* grid, long long first, long long last) { \
-        ow_get_own_memory();                                                                  \
-        gridDim = *grid;                                                                      \
+        ow_begin(grid);                                                                       \
         OwKernel<__VA_ARGS__>::call(slots, [&](auto... given) __attribute__((always_inline)) { \
             BEGIN;                                                                            \
             for (unsigned b = (unsigned)first, end = (unsigned)last; b < end; ++b) {          \

@@ -1,7 +1,7 @@
 // drawdown_scan_parts_f32
 // fused: cummax, subtract
 // x: f32[n0] -> out: f32[n0]
-// accumulation plan: 32 blocks x tiles of 256 threads x 16 lanes, in order
+// accumulation plan: up to 32 blocks x tiles of 256 threads x 16 lanes, in order
 // elements n0; template scan_parts.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions

@@ -136,6 +136,21 @@ def test_temporaries_between_kernels_come_from_kept_memory():
     assert pool.counts().mapped == before.mapped
 
 
+def test_temporaries_are_kept_where_no_result_is_large():
+    code = """
+import resource, numpy as np, opweave as ow
+rolled = ow.fuse(lambda x: np.roll(np.cumsum(x), 1) + np.cumsum(x[::-1]))
+x = np.ones(10_000)
+def faults(calls):
+    for _ in range(calls):
+        rolled(x)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+before = faults(20)
+assert faults(100) < before + 100
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_threads_that_take_and_give_get_their_own_results(double):
     wrong = []
 
