@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.casting import check_types
+from opweave.compiler.arrays.index_writes import has_indices, written
 from opweave.compiler.arrays.indexing import indexed
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.interleaving import is_lent
 from opweave.compiler.arrays.moving import Moved
 from opweave.compiler.arrays.part_writes import PartWrite, part_write, scatter
-from opweave.compiler.arrays.replacing import agree, replaced
+from opweave.compiler.arrays.replacing import replaced
+from opweave.compiler.arrays.reshaping import agree
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
@@ -149,7 +151,7 @@ def _put(whole: TracedArrayLike, how: Any, value: Any, name: str) -> None:
     lent = is_lent(whole)
     write = scatter(whole, how, value) if lent else None
     if write is not None:
-        _scattered(whole, write, name)
+        _scattered(whole, write, name, how, value)
         return
     made = replaced(whole, how, value)
     write = part_write(whole, how, value) if lent else None
@@ -158,10 +160,13 @@ def _put(whole: TracedArrayLike, how: Any, value: Any, name: str) -> None:
         tracer.parts.append(replace(write, after=whole.value.id))
 
 
-def _scattered(whole: TracedArrayLike, write: PartWrite, name: str) -> None:
-    """Let an argument hold what nobody computes."""
+def _scattered(whole: TracedArrayLike, write: PartWrite, name: str, key: Any, value: Any) -> None:
+    """Let an argument hold what is computed only if it is read: NumPy writes to the argument."""
     tracer = whole.tracer
-    made = whole.of(tracer.builder.new_value(whole.value.dtype, whole.value.shape))
+    if tracer.calls_library:
+        made = written(whole, key, value, write.by)
+    else:
+        made = whole.of(tracer.builder.new_value(whole.value.dtype, whole.value.shape))
     tracer.unknown.add(made.value.id)
     assign(whole, made, name)
     tracer.parts.append(replace(write, after=whole.value.id))
@@ -171,21 +176,26 @@ def put_at(ufunc: np.ufunc, target: Any, key: Any, value: Any) -> None:
     """``np.add.at(target, key, value)`` and its kin, of two operands.
 
     Raises:
-        UnsupportedError: the target is no argument that may be written to, the key has no array,
-            or the target cannot hold the results.
+        UnsupportedError: the target is no array of the function's, or cannot hold the results.
     """
     name = f"np.{ufunc.__name__}.at"
-    lent = is_traced_array(target) and is_lent(target)
-    if not lent or ufunc.nin != 2 or getattr(np, ufunc.__name__, None) is not ufunc:
-        raise UnsupportedError(f"{name}: expected an argument of the function, and two operands")
+    known = is_traced_array(target) and getattr(np, ufunc.__name__, None) is ufunc
+    if not known or ufunc.nin != 2:
+        raise UnsupportedError(f"{name}: expected an array of the function's, and two operands")
     try:
         check_types(ufunc, (target, value), (target,), TypeError())
     except DTypeError as error:
         raise UnsupportedError(f"{name}: {error}") from None
+    if not has_indices(key):  # each element once
+        put(target, key, ufunc(target[key], value))
+        return
+    if not is_lent(target):
+        assign(target, written(target, key, value, ufunc.__name__), name)
+        return
     write = scatter(target, key, value, ufunc.__name__)
     if write is None:
         raise UnsupportedError(f"{name}: expected an array of indices")
-    _scattered(target, write, name)
+    _scattered(target, write, name, key, value)
 
 
 def _own(target: TracedArrayLike, value: TracedArrayLike) -> TracedArrayLike:

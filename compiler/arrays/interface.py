@@ -61,7 +61,7 @@ class TracerLike(Protocol):
         inputs, borrowed: values that are arguments, and views of them.
         writable: what stands for arguments that may be written to, by identity.
         parts: writes to parts of these.
-        unknown: what they hold behind writes by arrays of indices.
+        unknown: what they hold behind writes by arrays of indices, computed only if it is read.
         mapped: arguments that are files in memory.
         families: arrays that share memory, by the ids of their values when that was noted.
         holds_made, made: arrays that NumPy would make are traced; the function made one.
@@ -79,6 +79,7 @@ class TracerLike(Protocol):
         numbers, divisors: numbers that were computed from others; quotients with their divisors.
         static: names of numbers whose values are part of the guard.
         counted: names of those that differ from round to round of ``ow.repeat``.
+        constants: arrays that are no arguments, each with its ``array`` and its ``value``.
     """
 
     builder: GraphBuilder
@@ -108,6 +109,7 @@ class TracerLike(Protocol):
     divisors: list[tuple[Expr, Expr]]
     static: set[str]
     counted: frozenset[str]
+    constants: list[Any]
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         """Apply an operator to traced values and numbers."""

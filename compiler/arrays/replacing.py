@@ -18,29 +18,21 @@ from opweave.compiler.arrays.gathering import (
     picked,
     place_type,
 )
+from opweave.compiler.arrays.index_writes import has_indices, written
 from opweave.compiler.arrays.indexing import bounds, expanded
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.interleaving import column_of_rows, fix_columns, is_lent, of_shape
 from opweave.compiler.arrays.lifting import as_stored
-from opweave.compiler.arrays.reshaping import number_of
+from opweave.compiler.arrays.reshaping import agree, number_of
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.values import Extent, Shape
+from opweave.compiler.ir.values import Extent
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
     from opweave.compiler.ir.builder import GraphBuilder
-
-
-def agree(builder: GraphBuilder, shape: Shape, other: Shape) -> bool:
-    """Whether two shapes are the same; the answer becomes part of the guard."""
-    return len(shape) == len(other) and all(
-        builder.find(a) == builder.find(b)
-        or builder.require(Expr("eq", (builder.extent_expr(a), builder.extent_expr(b))))
-        for a, b in zip(shape, other, strict=True)
-    )
 
 
 class Along(NamedTuple):
@@ -58,15 +50,13 @@ class Along(NamedTuple):
 def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     """An array in which the elements at some places are replaced."""
     tracer, dtype = target.tracer, target.value.dtype
-    if (masked := mask_of(target, key)) is not None:
+    if (masked := mask_of(target, key)) is not None and not getattr(value, "ndim", 0):
         mask, behind = masked
-        if getattr(value, "ndim", 0):
-            raise UnsupportedError("assignment by a mask: expected one number")
         _check_mask(target, mask, target.ndim - mask.ndim - behind)
         return np.where(along_rows(mask, behind), as_stored(tracer, value, dtype), target)
+    if has_indices(key):
+        return written(target, key, value)
     items = expanded(target, key)
-    if any(getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
-        raise UnsupportedError("assignment by an index array; use np.where")
     if (column := column_of_rows(target, items)) is not None:
         rows, number = column
         return of_shape(replaced(rows, (..., number), value), target.value.shape)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opweave.compiler.arrays.integers import integer
 from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.ir.expr import Expr, evaluate, literal
-from opweave.compiler.ir.values import Extent
+from opweave.compiler.ir.values import Extent, Shape
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import AxisError, ShapeError
 from opweave.opcodes.shapes import check_dimensions
+
+if TYPE_CHECKING:
+    from opweave.compiler.ir.builder import GraphBuilder
 
 ONE, OPEN = literal(1), literal(-1)
 
@@ -47,6 +50,15 @@ def reshaped(array: TracedArrayLike, shape: Sequence[Any]) -> TracedArrayLike:
         return tracer.apart(view)
     tracer.relate(array, view)
     return view
+
+
+def agree(builder: GraphBuilder, shape: Shape, other: Shape) -> bool:
+    """Whether two shapes are the same; the answer becomes part of the guard."""
+    return len(shape) == len(other) and all(
+        builder.find(a) == builder.find(b)
+        or builder.require(Expr("eq", (builder.extent_expr(a), builder.extent_expr(b))))
+        for a, b in zip(shape, other, strict=True)
+    )
 
 
 def _share(total: Expr, known: Expr) -> Expr:

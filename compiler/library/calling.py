@@ -24,7 +24,7 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Scalar
 from opweave.compiler.library.rules import LibraryRequest
 from opweave.compiler.library.table import IN_PLACE, LIBRARY, METHODS, LibraryRow
-from opweave.compiler.library.tried import operator_of, tried
+from opweave.compiler.library.tried import operator_of, tried, typed_as
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import UnsupportedError
@@ -82,7 +82,10 @@ def _called(tracer: TracerLike, row: LibraryRow, *args: Any, **kwargs: Any) -> A
             raise UnsupportedError(f"{row.name}: argument {name}= is not compiled")
     taken = _Taken(tracer, row, named)
     given = tuple(taken.given)
-    found = tracer.quietly(tried, row, given, taken.operands, dict(taken.attrs))
+    if row.like:
+        found = typed_as(taken.seen[row.like])
+    else:
+        found = tracer.quietly(tried, row, given, taken.operands, dict(taken.attrs))
     shapes = row.rule(LibraryRequest(taken.seen, row.parameters.defaults))
     if tuple(map(len, shapes)) != found.ranks:
         raise UnsupportedError(f"{row.name}: expected results of {found.ranks} dimensions")

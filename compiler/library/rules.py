@@ -69,6 +69,17 @@ def of_keys(asked: LibraryRequest) -> Shapes:
     return [tuple(keys[0].shape) if isinstance(keys, tuple | list) else tuple(keys.shape[1:])]
 
 
+def of_bins(asked: LibraryRequest) -> Shapes:
+    """Of ``bincount``, as long as no element asks for more than there are to be at least.
+
+    Raises:
+        UnsupportedError: the elements alone say how many.
+    """
+    if not asked["minlength"]:
+        raise UnsupportedError("np.bincount: expected its bins as minlength=")
+    return [(asked["minlength"],)]
+
+
 def reduced_of(name: str) -> Rule:
     """Of a reduction of an argument."""
 

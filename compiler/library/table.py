@@ -17,6 +17,7 @@ from opweave.compiler.numpy_api.signatures import NumpyParameters
 from opweave.compiler.numpy_api.statistics_correlating import asked_of_histogram
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import UnsupportedError
+from opweave.opcodes.operators.assigned import assigned
 from opweave.opcodes.operators.library_calls import name_of
 
 Small = Mapping[str, Callable[[Any], Any]]
@@ -36,6 +37,7 @@ class LibraryRow:
         static: parameters whose numbers belong to the guard.
         refused: parameters that a call may not give.
         small: what an argument becomes while small arrays are tried, see ``tried.py``.
+        like: an argument whose type and rank the result has, so that nothing is tried.
         fills: see ``LibraryCall``.
         when: of a function that kernels compute, too: the calls that they do not.
         signature: a function with its parameters, where it does not tell them.
@@ -47,6 +49,7 @@ class LibraryRow:
     static: frozenset[str] = STATIC
     refused: tuple[str, ...] = ("overwrite_input", "out", "full", "cov", "count")
     small: Small = field(default_factory=dict)
+    like: str = ""
     fills: str = ""
     when: Callable[[LibraryRequest], bool] | None = None
     signature: Callable[..., Any] | None = None
@@ -71,6 +74,10 @@ class LibraryRow:
 
 def _lexsort(keys: Any, axis: int = -1) -> Any:
     """The parameters of ``np.lexsort``, which is in C."""
+
+
+def _bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
+    """The parameters of ``np.bincount``, which is in C."""
 
 
 def _takes_singular_values(asked: LibraryRequest) -> bool:
@@ -123,6 +130,11 @@ LIBRARY: dict[Any, LibraryRow] = {
     **_rows(np.unwrap, rule=rules.like("p")),
     **_rows(np.i0, rule=rules.like("x")),
     **_rows(np.histogram, rule=rules.counted((0, 1)), when=_has_no_kernel),
+    **_rows(
+        np.bincount, rule=rules.of_bins, when=lambda asked: asked["weights"] is not None,
+        static=frozenset(["minlength"]), small={"minlength": lambda bins: MOST},
+        signature=_bincount,
+    ),
     **_rows(np.histogram_bin_edges, rule=rules.counted((1,))),
     **_rows(np.fft.fft, np.fft.ifft, rule=rules.along(rules.all_of), **LENGTH),
     **_rows(np.fft.rfft, np.fft.ihfft, rule=rules.along(rules.half_of), **LENGTH),
@@ -159,6 +171,9 @@ LIBRARY: dict[Any, LibraryRow] = {
     **_rows(np.ravel_multi_index, rule=rules.ravelled, items=("multi_index",)),
     **_rows(np.interp, rule=rules.like("x"), when=lambda asked: asked["period"] is not None),
     **_rows(np.correlate, rule=rules.longer, when=lambda asked: asked["mode"] == "same"),
+    **_rows(
+        assigned, rule=rules.like(), items=("indices",), refused=(), like="a", fills="out"
+    ),
 }  # fmt: skip
 # Methods of arrays that are such functions, and those that write what the function gives.
 METHODS: dict[str, LibraryRow] = {f.__name__: LIBRARY[f] for f in (np.argsort, np.argpartition)}

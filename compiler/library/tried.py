@@ -80,6 +80,11 @@ def tried(
     return Tried(kinds, tuple(result.ndim for result in results), pack)
 
 
+def typed_as(array: Any) -> Tried:
+    """Of a call that gives an array of the type and rank of another one."""
+    return Tried((array.value.dtype,), (array.ndim,), _only)
+
+
 def _only(results: Sequence[Any]) -> Any:
     return results[0]
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.gathering import coordinate, is_below, moved, place_type
+from opweave.compiler.arrays.gathering import coordinate, gathered, is_below, moved, place_type
 from opweave.compiler.arrays.indexing import bounds
+from opweave.compiler.arrays.integers import integer
 from opweave.compiler.arrays.interleaving import fix_columns
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import counted_axes, counted_axis
@@ -107,6 +108,38 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     fix_columns(axis, a)
     c, dtype = coordinates_along(a, axis, a.shape[axis] * times)
     return moved(a, {axis: c // max(times, 1)}, dtype)
+
+
+@numpy_function(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    """Windows that start at each place where they fit; elements that windows share are read anew.
+
+    Raises:
+        UnsupportedError: a view that can be written to; an axis that stands twice.
+        ShapeError: a window for each axis is not there, or one is longer than the array.
+    """
+    if writeable:
+        raise UnsupportedError("sliding_window_view: writeable=True")
+    given = window_shape if isinstance(window_shape, tuple | list) else (window_shape,)
+    windows = [integer(x.tracer.concrete(w), "sliding_window_view: a window") for w in given]
+    axes = range(x.ndim) if axis is None else counted_axes("sliding_window_view", axis, x.ndim)
+    if len(windows) != len(axes) or len({*axes}) < len(axes):
+        raise UnsupportedError(f"sliding_window_view: {len(windows)} windows of {len(axes)} axes")
+    starts, width = dict(zip(axes, windows, strict=True)), len(windows)
+    if any(w < 0 or x.shape[d] < w for d, w in starts.items()):
+        raise ShapeError("sliding_window_view: window shape cannot be larger than input array")
+    counts = [x.tracer.extent_of(n - starts.get(d, 1) + 1) for d, n in enumerate(x.shape)]
+    dtype, rank = place_type(x.tracer, *x.value.shape), x.ndim + width
+    places = [coordinate(x.tracer, n, rank - 1 - d, dtype) for d, n in enumerate(counts)]
+    for n, (d, w) in enumerate(starts.items()):
+        places[d] = places[d] + coordinate(x.tracer, w, width - 1 - n, dtype)
+
+    def of(array: Any, _: Any) -> Any:
+        return np.lib.stride_tricks.sliding_window_view(array, tuple(windows), tuple(axes))
+
+    return x.tracer.alias(x, gathered(x, places), of)
 
 
 def _number(name: str, a: Any, item: Any) -> int:

@@ -6,6 +6,7 @@ an import inside of it, ``sys.modules``.  So ``xp is np`` has Python's answer.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import importlib
 import inspect
@@ -22,6 +23,7 @@ from opweave.compiler.captures.purity import OURS, PURE
 from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.numpy_api.scipy_special import asked
 from opweave.compiler.traced.python_functions import INSTEAD
+from opweave.compiler.traced.unwatched import unwatched
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.questions import StandIn
 from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
@@ -118,6 +120,15 @@ def giving(found: Callable[..., Any], sight: Sight) -> Callable[..., Any]:
         return sight.plain(found(*args, **kwargs))
 
     return given
+
+
+def importing(sight: Sight) -> Callable[..., Any]:
+    """``__import__``, as a copied function sees it.
+
+    What Python runs of its own to find a module, or of a module that nobody has imported before,
+    is no part of the function: it runs once, whoever imports it.
+    """
+    return giving(unwatched(builtins.__import__), sight)
 
 
 def warn(

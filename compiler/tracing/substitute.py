@@ -16,7 +16,7 @@ from opweave.compiler.captures.places import Missing, Place
 from opweave.compiler.captures.steady import UNFORESEEN
 from opweave.compiler.captures.structure import MAPPINGS, is_namespace
 from opweave.compiler.tracing.interface import Sight
-from opweave.compiler.tracing.libraries import giving
+from opweave.compiler.tracing.libraries import importing
 from opweave.compiler.tracing.refusing import Remembering
 from opweave.compiler.tracing.scopes import Outside, Scopes
 from opweave.compiler.tracing.static_view import INSTEAD
@@ -54,7 +54,7 @@ class Substituted(Scopes):
             **vars(builtins),
             **{f.__name__: sight.plain(f) for f in UNFORESEEN if _is_pythons(f.__name__)},
             **{name: found for name, found in INSTEAD.items() if _is_pythons(name)},
-            "__import__": giving(builtins.__import__, sight),
+            "__import__": importing(sight),
         })  # fmt: skip
         self.values = dict(values)
         self.containers = containers

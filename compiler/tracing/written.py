@@ -129,27 +129,29 @@ def stored(
 
 
 def _forget_unknown(tracer: Tracer, outputs: Sequence[Output]) -> None:
-    """Take out the nodes that need what nobody computes.
+    """Take out the nodes that need what nobody computes, or that nobody needs.
 
     Raises:
-        UnsupportedError: an output needs what an argument held behind a write by indices.
+        UnsupportedError: an output needs what an argument held behind a write by indices, and no
+            call of NumPy's library computes it.
     """
     if not tracer.unknown:
         return
     unknown = {number: Where() for number in tracer.unknown}
     kept: list[Node] = []
     for node in tracer.builder.nodes:
-        if unknown.keys() & {value.id for value in node.values}:
+        if unknown.keys() & {value.id for value in (*node.values, *node.results)}:
             unknown |= dict.fromkeys((result.id for result in node.results), node.where)
         else:
             kept.append(node)
-    for output in outputs:
-        if isinstance(output, Value) and output.id in unknown:
-            raise UnsupportedError(
-                "an argument is read behind an assignment by an index array "
-                f"({unknown[output.id]}); take what is read before, or assign last"
-            )
-    tracer.builder.nodes.replace(kept)
+    read = [o for o in outputs if isinstance(o, Value) and o.id in unknown]
+    if read and not tracer.calls_library:
+        raise UnsupportedError(
+            f"an argument is read behind an assignment by an index array ({unknown[read[0].id]}); "
+            "take what is read before, or assign last"
+        )
+    if not read:
+        tracer.builder.nodes.replace(kept)
 
 
 @contextmanager

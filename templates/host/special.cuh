@@ -10,7 +10,7 @@
 #include "exponentials.cuh"
 #include "double_exponentials.cuh"
 extern "C" {
-double exp10(double) noexcept; double erf(double) noexcept; double erfc(double) noexcept;
+double exp10(double) noexcept;
 }
 OW_FLOAT_NAME(exp) OW_FLOAT_NAME(expm1) OW_FLOAT_NAME(exp2) OW_FLOAT_NAME(exp10) OW_FLOAT_NAME(sinh)
 OW_FLOAT_NAME(cosh) OW_FLOAT_NAME(tanh) OW_FLOAT_NAME(erf) OW_FLOAT_NAME(erfc)

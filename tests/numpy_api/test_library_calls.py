@@ -19,6 +19,13 @@ SQUARE = M @ M.T + 4 * np.eye(4)  # of full rank, and positive definite
 OTHER = SQUARE + np.triu(np.ones((4, 4))) * 0.1
 LONG, WAVE = RNG.standard_normal(200), np.cos(np.arange(64) / 3)
 
+
+def assigned_by_places(x):
+    y = x * 2
+    y[[1, 1, -1], 2:] = x[:3, :2]
+    return y
+
+
 # A name for each call, the call, and what it is of.
 CALLS = {
     "sort": (lambda x: np.sort(x), OTHER),
@@ -46,6 +53,9 @@ CALLS = {
     "nanpercentile": (lambda x: np.nanpercentile(x, 30), OTHER),
     "unwrap": (lambda x: np.unwrap(x, axis=0, period=3), OTHER),
     "i0": (lambda x: np.i0(x), OTHER),
+    "bincount of weights": (
+        lambda x: np.bincount((x * x).astype(np.int64), x, minlength=40), LONG
+    ),
     "histogram of weights": (lambda x: np.histogram(x, 4, (-1, 1), weights=x * x), LONG),
     "histogram of a density": (lambda x: np.histogram(x, 4, density=True), LONG),
     "histogram_bin_edges": (lambda x: np.histogram_bin_edges(x, 5), LONG),
@@ -107,6 +117,7 @@ CALLS = {
     "ravel_multi_index": (lambda x: np.ravel_multi_index((x, x), (9, 9)), np.arange(9)),
     "interp of a period": (lambda x: np.interp(x, x[0], x[1], period=3.0), OTHER),
     "correlate, same": (lambda x: np.correlate(x, x[:5], "same"), LONG),
+    "assigned": (assigned_by_places, OTHER),
 }  # fmt: skip
 
 

@@ -128,3 +128,57 @@ def test_a_wrong_shape_is_refused_and_named(function, piece):
 def test_an_order_that_follows_from_how_an_array_lies_is_refused():
     with pytest.raises(e.UnsupportedError, match="order='K': expected C or F"):
         ow.fuse(lambda x: x.T.ravel(order="K"), fullgraph=True)(X)
+
+
+# Windows that slide along an array: kernels read the elements that windows share anew.
+WAVE = np.random.default_rng(20261129).standard_normal(50)
+PIXELS = np.arange(63.0).reshape(7, 9)
+windows = np.lib.stride_tricks.sliding_window_view
+
+WINDOWS = {
+    "a mean": (lambda x: windows(x, 5).mean(axis=-1), WAVE),
+    "bands": (lambda x: windows(x, 20).mean(1) - 2 * windows(x, 20).std(1), WAVE),
+    "a median": (lambda x: np.median(windows(np.pad(x, 2, "edge"), 5), axis=1), WAVE),
+    "of two axes": (lambda x: windows(x, (3, 2)).max(axis=(2, 3)), PIXELS),
+    "of one axis": (lambda x: windows(x, 3, axis=1) * 2, PIXELS),
+    "of the last axis": (lambda x: windows(x, window_shape=4, axis=-1).sum(-1), PIXELS),
+    "of axes in another order": (lambda x: windows(x, (2, 4), (1, 0)).min((-1, -2)), PIXELS),
+    "a product": (lambda x: windows(x, 3) @ np.array([1.0, -2.0, 1.0]), WAVE),
+    "of what is computed": (lambda x: windows(x * x, 3)[::2, 1], WAVE),
+    "as long as all": (lambda x: windows(x, x.shape[0]) + 1, WAVE),
+    "none": (lambda x: windows(x, 0).sum(), WAVE),
+    "itself": (lambda x: windows(x, 3), WAVE),
+    "of bytes": (lambda x: windows(x.astype(np.uint8), (3, 3)).sum((2, 3)), PIXELS),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_are_numpys(name):
+    function, x = WINDOWS[name]
+    fused = ow.fuse(function, fullgraph=True)
+    for given in (x, x[:-1] * 3, x[::-1]):
+        found, expected = fused(given), function(given)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+NO_WINDOWS = {
+    "longer than the array": lambda x: windows(x, 51),
+    "below 0": lambda x: windows(x, -1),
+    "too many": lambda x: windows(x, (2, 2)),
+    "an axis that is not there": lambda x: windows(x, 2, 1),
+    "no integer": lambda x: windows(x, 2.5),
+}
+
+
+@pytest.mark.parametrize("name", NO_WINDOWS)
+def test_what_numpy_refuses_is_an_error_of_its_kind(name):
+    with pytest.raises((ValueError, TypeError)) as expected:
+        NO_WINDOWS[name](WAVE)
+    with pytest.raises(ValueError if issubclass(expected.type, ValueError) else TypeError):
+        ow.fuse(NO_WINDOWS[name])(WAVE)
+
+
+def test_a_view_that_can_be_written_to_is_named():
+    with pytest.raises(ow.errors.UnsupportedError, match="writeable"):
+        ow.fuse(lambda x: windows(x, 3, writeable=True), fullgraph=True)(WAVE)

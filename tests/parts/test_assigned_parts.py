@@ -57,7 +57,6 @@ def put(key, value):
 @pytest.mark.parametrize(("key", "value", "error", "piece"), [
     (slice(1, 4), V[:7], e.ShapeError, "7 elements do not fit 40"),
     ((0, 41), 1, e.BoundsError, "index 41"),
-    (I, 1, e.UnsupportedError, "np.where"),
     (X[:1] > 0, 1, e.BoundsError, "1 elements along axis 0 of size 9"),
     (0, X, e.ShapeError, "2 dimensions"),
     (0, "a", e.UnsupportedError, "a number"),

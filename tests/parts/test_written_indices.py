@@ -78,20 +78,6 @@ def of_views(u, v):
     v[I] = u[5]
 
 
-WHOLE = [
-    rows, added, of_a_list, elements, between_slices, of_a_grid, of_a_triangle,
-    at_computed_places, by_a_mask_and_by_indices, behind_a_whole, at, at_behind_a_part, twice,
-    of_views,
-]  # fmt: skip
-
-
-@pytest.mark.host
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("function", WHOLE, ids=lambda f: f.__name__)
-def test_a_whole_function_assigns_by_indices(function, layout):
-    agree(function, ow.fuse(function, fullgraph=True), lambda: (layout(U), laid_in_rows(V)))
-
-
 def read_behind(u, v):
     u[I] = 1
     return u.sum(), u[0] * 2
@@ -102,23 +88,31 @@ def added_twice(u, v):
     u[I] += v[0]
 
 
-def into_its_own(u, v):
-    y = u * 2
-    y[I] = v[0]
-    return y
+def read_behind_at(u, v):
+    np.add.at(u, I, v[:4])
+    v += u[:1] * 2
+    u[0] = v[1]
+    return u.mean(axis=0)
+
+
+WHOLE = [
+    rows, added, of_a_list, elements, between_slices, of_a_grid, of_a_triangle,
+    at_computed_places, by_a_mask_and_by_indices, behind_a_whole, at, at_behind_a_part, twice,
+    of_views, read_behind, added_twice, read_behind_at,
+]  # fmt: skip
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("function", [read_behind, added_twice, into_its_own])
-def test_what_nobody_computes_runs_in_parts(function):
-    with pytest.raises(ow.errors.OpweaveError):
-        ow.fuse(function, fullgraph=True)(U.copy(), V.copy())
-    agree(function, ow.fuse(function), lambda: (U.copy(), V.copy()))
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", WHOLE, ids=lambda f: f.__name__)
+def test_a_whole_function_assigns_by_indices(function, layout):
+    agree(function, ow.fuse(function, fullgraph=True), lambda: (layout(U), laid_in_rows(V)))
 
 
-def test_what_is_read_behind_is_named():
+def test_what_is_read_behind_is_named_where_no_library_is_called():
+    fused = ow.fuse(read_behind, fullgraph=True)
     with pytest.raises(ow.errors.UnsupportedError, match=r"is read behind .*indices.py:\d+"):
-        ow.fuse(read_behind, fullgraph=True)(U.copy(), V)
+        fused.lower(U.copy(), V, target="sm_90a")
 
 
 def at_places(u, v, i):

@@ -101,19 +101,32 @@ def inverse_root_terms() -> list:
 
 
 def erf_ratio(z):
-    """erf(x) / x at z = x**2."""
-    return by_number(math.erf)(np.sqrt(z)) / np.sqrt(z)
+    """erf(x) / x at z = x**2, for x up to 1."""
+    terms = [c / (2 * k + 1) for k, c in enumerate(factorials(0, 1))]
+    return 2 / np.sqrt(PI) * series(terms)(-z)
 
 
-def scaled_erfc(t):
-    """exp(x**2) erfc(x) at t = (x - 2.5) / (x + 2.5)."""
-    x = np.float64(2.5 * (1 + t) / (1 - t)).astype(L)
-    return np.exp(x * x) * by_number(math.erfc)(x)
+def scaled_erfc(x):
+    """exp(x**2) erfc(x), beyond 1 by the continued fraction (DLMF, 7.9.3)."""
+    under = x
+    for k in range(600, 0, -1):
+        under = x + k / (2 * np.maximum(under, L(0.5)))
+    near = np.exp(x * x) * (1 - x * erf_ratio(np.minimum(x, 1) ** 2))
+    return np.where(x < 1, near, 1 / (np.sqrt(PI) * np.maximum(under, L(0.5))))
+
+
+def at_quotient(place: float, function: Callable) -> Callable:
+    """A function of x at t = (x - place) / (x + place)."""
+    return lambda t: function(place * (1 + t) / (1 - t))
+
+
+def quotient_of(x: float, place: float) -> float:
+    return (x - place) / (x + place)
 
 
 def minus_log_erfc(x):
     """Of what erf is short of 1."""
-    return -np.log(by_number(math.erfc)(x))
+    return x * x - np.log(scaled_erfc(x))
 
 
 def exp_of(base: np.longdouble, start: int) -> Callable:
@@ -149,7 +162,12 @@ FITS: dict[str, Fit] = {
     "float cbrt": Fit(series(inverse_root_terms()), -0.105, 0.105, 2, 2e-4, single=True),
     "float erf": Fit(lambda z: erf_ratio(z) - 1, 0, 1, 7, 2e-7, single=True, beside=1),
     "float erfc": Fit(minus_log_erfc, 1, 4, 7, 2e-6, single=True),
-    "erfc": Fit(scaled_erfc, -1, (10.1 - 2.5) / (10.1 + 2.5), 12, 1e-10),
+    "erfc": Fit(at_quotient(2.5, scaled_erfc), -1, quotient_of(10.1, 2.5), 12, 1e-10),
+    "double erf": Fit(lambda z: erf_ratio(z) - 1, 0, 1, 11, 1e-16, beside=1),
+    "double erf, far": Fit(minus_log_erfc, 1, 6, 24, 5e-14),  # of what is small
+    "double erfc": Fit(
+        at_quotient(3, lambda x: (1 + 2 * x) * scaled_erfc(x)), -1, quotient_of(27.4, 3), 22, 1e-16
+    ),
 }
 
 QUOTIENTS: dict[str, Quotient] = {
