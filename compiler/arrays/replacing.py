@@ -234,7 +234,7 @@ def _placed(target: TracedArrayLike, value: Any, along: Sequence[Along]) -> Any:
         return tracer.hidden_view(value, ())
     behind = along[len(along) - len(shape) :]
     for own, part in zip(shape, behind, strict=True):
-        _check_fits(tracer.builder, own, part.extent)
+        _check_fits(tracer.builder, own, part)
     long = [(d, part.axis) for d, part in enumerate(behind) if shape[d] != 1]
     whole = {axis: d for d, axis in long if axis is not None}
     if len(whole) == len(long):  # of whole axes: it is broadcast, and no place is computed
@@ -246,12 +246,17 @@ def _placed(target: TracedArrayLike, value: Any, along: Sequence[Along]) -> Any:
     )
 
 
-def _check_fits(builder: GraphBuilder, own: Extent, wanted: Extent) -> None:
-    """
+def _check_fits(builder: GraphBuilder, own: Extent, part: Along) -> None:
+    """Check an extent, which is that of a whole axis from now on.
+
     Raises:
-        ShapeError: an extent is neither 1 nor that of the part.
+        ShapeError: it is neither 1 nor that of the part.
     """
-    same = Expr("eq", (builder.extent_expr(own), builder.extent_expr(wanted)))
-    if own != 1 and builder.find(own) != builder.find(wanted) and not builder.require(same):
-        have, expected = builder.example(own), builder.example(wanted)
+    if own == 1 or builder.find(own) == builder.find(part.extent):
+        return
+    same = Expr("eq", (builder.extent_expr(own), builder.extent_expr(part.extent)))
+    if not builder.require(same):
+        have, expected = builder.example(own), builder.example(part.extent)
         raise ShapeError(f"assignment to elements: {have} elements do not fit {expected}")
+    if part.axis is not None:
+        builder.unite(builder.find(part.extent), builder.find(own))

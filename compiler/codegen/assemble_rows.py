@@ -13,7 +13,7 @@ from opweave.compiler.codegen.structure import RESIDENT_THREADS
 from opweave.compiler.codegen.vectorised import untouched
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
-from opweave.compiler.kernels.blocks import Blocks
+from opweave.compiler.kernels.blocks import Blocks, columns_of
 from opweave.compiler.kernels.counting import OUTSIDE, CountKernel
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Carried, Line, OperandLoad, OperandStore, Pass
@@ -21,7 +21,7 @@ from opweave.compiler.kernels.layout import Access
 from opweave.compiler.kernels.param import Param
 from opweave.compiler.kernels.quotients import Division, by_chunks
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
-from opweave.compiler.kernels.walks import Walk, walk_map
+from opweave.compiler.kernels.walks import Walk, collapse, walk_map
 from opweave.compiler.toggles.choose import choose
 from opweave.compiler.toggles.facts import Facts
 from opweave.compiler.toggles.rows import HOST_CHUNK, bins_fit, power_below
@@ -31,6 +31,8 @@ from opweave.opcodes.structural import Structural
 
 # Columns from which a map walks rows and columns apart instead of dividing the index.
 WIDE = {True: 8, False: 2048}
+# Columns below which a host's map takes a longer row, if that is read by chunks all the same.
+SHORT = 512
 # Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
 WIDEST = 65535 * 256
 # Operations of a value, see ``Cost.slots``, from which on a row keeps it.
@@ -115,7 +117,21 @@ class MapAssembler(Assembler):
         seen = [o for o in self._walked() if o.value.id not in self.blocks.passing]
         tables = [block.table for block in self.blocks.by_result.values()]
         walk = self._walk_of([*seen, *tables])
-        return walk if self.blocks.fits(walk) else self._walk_of(self._walked())
+        if not self.blocks.fits(walk):
+            return self._walk_of(self._walked())
+        while (longer := self._with_longer_rows(walk, [*seen, *tables])) is not None:
+            walk = longer
+        return walk
+
+    def _with_longer_rows(self, walk: Walk, operands: Sequence[ArrayOperand]) -> Walk | None:
+        """A walk with one more dimension as columns, where rows are short and runs stay runs."""
+        if not self.blocks.by_result or not walk.outer or count(walk.cols, self.extents) >= SHORT:
+            return None
+        made = walk_map(self.form.space, operands, len(walk.inner) + 1)
+        is_one = len(collapse(columns_of(made), [*self.operands.values()])) == 1
+        is_wide = count(made.cols, self.extents) <= WIDEST
+        is_run = is_one and is_wide and self.blocks.fits(made)
+        return made if is_run and self.blocks.are_joined(made) else None
 
     def _walk_of(self, operands: Sequence[ArrayOperand]) -> Walk:
         """The last dimension as columns if it is wide; a host takes two with coordinates."""

@@ -9,10 +9,13 @@ from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.tables import TableReads
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Value
-from opweave.compiler.kernels.blocks import columns_of, run_of
+from opweave.compiler.kernels.blocks import columns_of, is_zero, run_of
 from opweave.compiler.kernels.kernel_parts import Joined, OperandLoad
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.kernels.needs import Needs
+
+# Joins that a chunk passes through; beyond, choices element by element are done before.
+MOST_JOINS = 4
 
 
 class JoinedReads(TableReads):
@@ -25,8 +28,8 @@ class JoinedReads(TableReads):
             needs.joined.insert(0, turned[1])
         elif (window := self._window(node)) is not None:
             needs.windows.insert(0, window)
-        elif (joined := self._joined_windows(node)) is not None:
-            needs.joined.insert(0, joined)
+        elif joined := self._joined_windows(node):
+            needs.joined[:0] = joined
             needs.read(node.values[1:], number)
         else:
             return False
@@ -63,9 +66,9 @@ class JoinedReads(TableReads):
         if not node.tables or not runs or not self._is_whole(node):
             return None
         choice = self._choice(places[runs[0]])
-        if choice is None:
+        if choice is None or len(choice[0]) > 1:
             return None
-        count, *sides = choice
+        ((count, is_behind),), *sides = choice
         loads = []
         for number, side in enumerate(sides):
             places[runs[0]] = side
@@ -74,31 +77,39 @@ class JoinedReads(TableReads):
                 return None
             loads.append(load)
         first, second = (load.register for load in loads)
-        return loads, Joined(first, second, count)
+        return loads, Joined(first, second, count, is_behind)
 
-    def _choice(self, value: Operand) -> tuple[str, Operand, Operand] | None:
-        """How many elements of a chunk are of the first of two sides, and the sides; else None."""
+    def _choice(self, value: Operand) -> tuple[list[tuple[str, bool]], Operand, Operand] | None:
+        """Which elements of a chunk are of the first of two sides, and the sides; else None."""
         node = self.makers.get(value.id) if isinstance(value, Value) else None
         if node is None or node.operator.name != "where":
             return None
         condition, one, other = node.operands
-        count = self._before(condition)
-        return None if count is None else (count, one, other)
+        found = self._ends(condition)
+        return None if found is None else (found, one, other)
 
-    def _joined_windows(self, node: Node) -> Joined | None:
-        """The join of a choice by the column, of runs that nothing else reads; else None.
+    def _joined_windows(self, node: Node) -> list[Joined]:
+        """The joins of a choice by the column, of runs that nothing else reads; none of others.
 
-        where(j < n, x[j], y[j - n])  ->  join_chunks(window0[c], window1[c], n - j0);
+        where(j < n, x[j], y[j - n])             ->  join_chunks(window0[c], window1[c], n - j0);
+        where(~(j < n) & (j < m), x[j - n], 0)   ->  join_behind(window0[c], n - j0);
+                                                     join_chunks(window0[c], m - j0);
         """
         choice = self._choice(node.result) if self._is_whole(node) else None
-        if choice is None:
-            return None
-        count, *sides = choice
-        first, second = map(self._chunk_of, sides)
+        if choice is None or self._joins(node.result) > MOST_JOINS:
+            return []
+        ends, one, other = choice
+        first = self._chunk_of(one)
+        second = "" if is_zero(other) else self._chunk_of(other)
         if first is None or second is None:
-            return None
+            return []
         self.windows[node.result.id, 0] = first
-        return Joined(first, second, count)
+        return [Joined(first, second, count, is_behind) for count, is_behind in ends]
+
+    def _joins(self, value: Operand) -> int:
+        """Joins that a chunk of a value passes through."""
+        choice = self._choice(value)
+        return 0 if choice is None else len(choice[0]) + sum(map(self._joins, choice[1:]))
 
     def _chunk_of(self, value: Operand) -> str | None:
         """The registers of a window, or of joined ones, that one node reads; else None."""
@@ -110,11 +121,27 @@ class JoinedReads(TableReads):
         if not node.tables:
             joined = self._joined_windows(node)
         elif (turned := self._turned(node)) is not None:
-            joined = turned[1]
+            joined = [turned[1]]
         else:
             window = self._window(node)
             return window.register if window and window.access.kind == "window" else None
-        return None if joined is None else joined.register
+        return joined[0].register if joined else None
+
+    def _ends(self, condition: Operand) -> list[tuple[str, bool]] | None:
+        """Text of how many elements of a chunk come before each end of where a condition holds.
+
+        With each, whether it holds behind; None for another condition.
+        """
+        if (count := self._before(condition)) is not None:
+            return [(count, False)]
+        node = self.makers.get(condition.id) if isinstance(condition, Value) else None
+        if node is not None and node.operator.name == "invert":
+            count = self._before(node.operands[0])
+            return None if count is None else [(count, True)]
+        if node is None or node.operator.name != "bitwise_and":
+            return None
+        first, second = map(self._ends, node.operands)
+        return None if first is None or second is None else [*first, *second]
 
     def _before(self, condition: Operand) -> str | None:
         """Text of how many elements of a chunk come before one from which a condition is false."""

@@ -8,8 +8,11 @@ these dimensions apart.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value
@@ -69,7 +72,7 @@ class Blocks:
         self, space: Shape, nodes: Sequence[Node], coordinates: Mapping[int, ArrayOperand],
         tables: Mapping[int, ArrayOperand],
     ):  # fmt: skip
-        self._space, self._coordinates = space, coordinates
+        self._space, self._coordinates, self._nodes = space, coordinates, nodes
         self._makers = {r.id: node for node in nodes for r in node.results}
         self.by_result: dict[int, RowBlock] = {}
         asked = {o.id for n in nodes if not n.tables for o in n.operands if isinstance(o, Value)}
@@ -135,6 +138,54 @@ class Blocks:
         passed = {d for i in self.passing for d in self._coordinates[i].dims}
         apart = all(len(dims) == 1 or passed.isdisjoint(dims) for dims in walk.outer)
         return apart and all(block.is_run(columns) for block in self.by_result.values())
+
+    def are_joined(self, walk: Walk) -> bool:
+        """Whether where an element lies along the columns decides only which block has it.
+
+        Then chunks are taken from runs, and nothing is asked for each element.
+        """
+        columns = {*columns_of(walk)}
+        reads = Counter(o.id for n in self._nodes for o in n.operands if isinstance(o, Value))
+        moving = {i for i, o in self._coordinates.items() if columns.intersection(o.dims)}
+        moving -= self.passing
+        conditions, runs = set[int](), {i for i in self.by_result if reads[i] == 1}
+        for node in self._nodes:
+            asked = {o.id for o in node.operands if isinstance(o, Value)} & (moving | conditions)
+            if not asked or node.tables:
+                continue
+            kind = _kind(node, moving, conditions, runs)
+            if kind is None:
+                return False
+            if kind is not runs or reads[node.result.id] == 1:
+                kind.add(node.result.id)
+        return True
+
+
+def _kind(node: Node, moving: set[int], conditions: set[int], runs: set[int]) -> set[int] | None:
+    """What a node makes of places along the columns: others, where they end, or joined runs."""
+    name, operands = node.operator.name, node.operands
+    first, *rest = (o.id if isinstance(o, Value) else -1 for o in operands)
+    if name in SHIFTS or name == "less":
+        kind = conditions if name == "less" else moving
+        return kind if first in moving and rest == [-1] else None
+    if name in ("invert", "bitwise_and"):
+        return conditions if conditions.issuperset([first, *rest]) else None
+    if name != "where" or first not in conditions:
+        return None
+    if moving.issuperset(rest):
+        return moving
+    chunks = [o.id for o in operands[1:] if isinstance(o, Value)]
+    is_run = (
+        rest[0] in runs and runs.issuperset(chunks) and (rest[1] != -1 or is_zero(operands[2]))
+    )
+    return runs if is_run else None
+
+
+def is_zero(operand: Operand) -> bool:
+    """True for the number 0, in any type."""
+    if not isinstance(operand, Scalar) or operand.expr.op != "literal":
+        return False
+    return not any(np.asarray(operand.expr.args[0]).tobytes())
 
 
 def columns_of(walk: Walk) -> DimList:

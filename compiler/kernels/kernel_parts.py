@@ -114,17 +114,33 @@ Load = OperandLoad  # its name in pickles of earlier versions
 class Joined:
     """Two loaded chunks as one: the first so many elements of one, and then those of the other.
 
-    ``register`` has them from then on; ``count`` is a text.
+    Attributes:
+        register: has them from then on.
+        other: registers of the other one, which stay as they are; "" for zeros.
+        count: a text.
+        is_behind: the elements of ``register`` are those behind.
     """
 
     register: str
     other: str
     count: str
+    is_behind: bool = False
+
+    @property
+    def call(self) -> str:
+        """The call that joins the chunk ``c``."""
+        chunks = [f"{name}[c]" for name in (self.register, self.other) if name]
+        return f"{self._function}({', '.join([*chunks, self.count])});"
+
+    @property
+    def _function(self) -> str:
+        return "join_behind" if self.is_behind else "join_chunks"
 
     @property
     def line(self) -> Line:
         """As it stands in a list."""
-        text = f"{self.register} <- {self.other} behind {self.count}"
+        side = "before" if self.is_behind else "behind"
+        text = f"{self.register} <- {self.other or 0} {side} {self.count}"
         return Line(Phase.LOAD, f"join {self.register}", text)
 
 

@@ -150,11 +150,23 @@ template <int N, class S>
 __attribute__((noinline)) void join_part(S* kept, const S* from, const S* other, int count) {
     for (int l = 0; l < N; ++l) kept[l] = l < count ? from[l] : other[l];
 }
-template <int N, class S> OW_INLINE void join_chunks(Chunk<S, N>& r, const Chunk<S, N>& other, index_t count) {
-    if (count > 0 && count < N) seldom<join_part<N, S>>(r.kept, r.at, other.at, (int)count);
-    r.at = count >= N ? r.at : count > 0 ? r.kept : other.at;
+template <int N, class S> OW_INLINE void join_at(Chunk<S, N>& r, const S* before, const S* behind, index_t count) {
+    if (count > 0 && count < N) seldom<join_part<N, S>>(r.kept, before, behind, (int)count);
+    r.at = count >= N ? before : count > 0 ? r.kept : behind;
 }
 template <int N, class S> inline constexpr S NOTHING[N] = {};
+template <int N, class S> OW_INLINE void join_chunks(Chunk<S, N>& r, const Chunk<S, N>& other, index_t count) {
+    join_at(r, r.at, other.at, count);
+}
+template <int N, class S> OW_INLINE void join_behind(Chunk<S, N>& r, const Chunk<S, N>& other, index_t count) {
+    join_at(r, other.at, r.at, count);
+}
+template <int N, class S> OW_INLINE void join_chunks(Chunk<S, N>& r, index_t count) {
+    join_at(r, r.at, NOTHING<N, S>, count);
+}
+template <int N, class S> OW_INLINE void join_behind(Chunk<S, N>& r, index_t count) {
+    join_at(r, NOTHING<N, S>, r.at, count);
+}
 // The elements of a chunk from one place to another, and 0 around them.
 template <int N, class S>
 __attribute__((noinline)) void load_within(S* kept, const S* p, index_t stride, int begin, int end) {

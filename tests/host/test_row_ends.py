@@ -171,3 +171,92 @@ def test_what_two_read_is_not_joined():
     for f in (read_twice, chosen_by_column):
         for a, b in zip(np.atleast_3d(ow.fuse(f)(x)), np.atleast_3d(f(x)), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def beside(x):
+    y = np.zeros((len(x), 2 * x.shape[1] + 3), x.dtype)
+    y[:, : x.shape[1]] = x
+    y[:, -x.shape[1] :] = x[::-1]
+    return y
+
+
+def below(x):
+    y = np.zeros((2 * len(x) + 1, x.shape[1]), x.dtype)
+    y[: len(x)] = x[::-1]
+    y[-len(x) :] = x
+    return y + 1
+
+
+def blocks(x):
+    m, n = x.shape
+    y = np.empty((2 * m, 2 * n), x.dtype)
+    y[:m, :n] = x
+    y[:m, n:] = x[::-1]
+    y[m:, :n] = x * 2
+    y[m:, n:] = x
+    return y
+
+
+def inside(x):
+    y = np.zeros((len(x), x.shape[1] + 4), x.dtype)
+    y[:, 2:-2] = x
+    return y, y * 2
+
+
+def above_one_another(x):
+    y = np.zeros((len(x), x.shape[1] + 9), x.dtype)
+    y[:, 4:-5] = x
+    y[:, 7:-2] = x[::-1]
+    return y
+
+
+def over_ones(x):
+    y = np.ones((len(x) + 1, x.shape[1] + 1), x.dtype)
+    y[1:, 1:] = x
+    return y
+
+
+def in_the_middle(x):
+    cube = np.stack([x, x + 1, x * 2])
+    return np.concatenate([cube, cube[:, ::-1]], axis=1) * 2
+
+
+def in_the_middle_beside_a_row(x):
+    cube = np.stack([x, x + 1])
+    return np.concatenate([cube, cube[:, 1:]], axis=1) + x[0]
+
+
+def filled_in_the_middle(x):
+    y = np.empty((3, 2 * len(x), x.shape[1]), x.dtype)
+    y[:, : len(x)] = x
+    y[:, len(x) :] = np.stack([x, x + 1, x * 2])
+    return y
+
+
+FILLED = [
+    beside, below, blocks, inside, above_one_another, over_ones, in_the_middle,
+    in_the_middle_beside_a_row, filled_in_the_middle,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "u1"])
+@pytest.mark.parametrize("function", FILLED, ids=lambda f: f.__name__)
+def test_parts_of_a_new_array_are_filled(function, dtype):
+    fused = ow.fuse(function, fullgraph=True)
+    for columns in (1, 5, 8, 20, 63, 65, 130, 300):
+        x = given(columns, dtype, rows=1 + columns % 7)
+        for found, wanted in zip(np.atleast_3d(fused(x)), np.atleast_3d(function(x)), strict=True):
+            np.testing.assert_array_equal(found, wanted, f"{columns} columns")
+
+
+def test_a_part_that_is_filled_begins_and_ends_within_chunks():
+    source = kernel_of(inside, given(100)).source
+    assert source.count("join_behind(") == source.count("join_chunks(") == 1
+    assert kernel_of(blocks, given(100)).source.count("join_") <= 4
+
+
+def test_short_rows_that_are_joined_in_the_middle_are_one_row():
+    x = given(30).reshape(6, 6, 5)
+    kernel = kernel_of(lambda x: np.concatenate([x, x], axis=1), x)
+    assert "columns n2 * n1" in kernel.source or "columns n3 * n2" in kernel.source
+    assert "divided" not in kernel.source
