@@ -135,6 +135,9 @@ LIBRARY: dict[Any, LibraryRow] = {
         static=frozenset(["minlength"]), small={"minlength": lambda bins: MOST},
         signature=_bincount,
     ),
+    **_rows(
+        np.digitize, rule=rules.like("x"), when=lambda asked: is_traced_array(asked["bins"])
+    ),
     **_rows(np.histogram_bin_edges, rule=rules.counted((1,))),
     **_rows(np.fft.fft, np.fft.ifft, rule=rules.along(rules.all_of), **LENGTH),
     **_rows(np.fft.rfft, np.fft.ihfft, rule=rules.along(rules.half_of), **LENGTH),

@@ -39,7 +39,7 @@ MOST_WRITES = 100
 # Operators of one that may; each takes some milliseconds to lower.
 MOST_LOWERED = 3_000
 # Operators, from which a loop is likely to be theirs; C is asked for it before all is traced.
-UNASKED = 1_000
+UNASKED = 2_000
 # Reasons of recompilations that are kept.
 MOST_MISSES = 100
 

@@ -20,9 +20,11 @@ import numpy as np
 
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.replacing import along_rows, mask_of
+from opweave.compiler.arrays.reshaping import counted_axes
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Scalar, operand_key
+from opweave.compiler.numpy_api.common import axis_of
 from opweave.compiler.numpy_api.dispatch import METHODS
 from opweave.compiler.traced.operands import OnlyOperand
 from opweave.opcodes.allowed import is_number
@@ -84,10 +86,10 @@ class MaskSelection(OnlyOperand):
         )
 
     def _operand(self, item: Any) -> Any:
-        """An operand over the whole array: an element for each of its elements, or one for all."""
+        """An operand over the whole array: for each of its elements, or alike for all selected."""
         if isinstance(item, MaskSelection) and self._is_like(item):
             return item.whole
-        if is_number(item) or (is_traced_array(item) and item.ndim == 0):
+        if is_number(item) or (is_traced_array(item) and item.ndim <= self.behind):
             return item
         return self.refuse()
 
@@ -119,12 +121,24 @@ class MaskSelection(OnlyOperand):
             self.refuse()
         return self._reduced(name, *args[1:], **kwargs)
 
-    def _reduced(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def _reduced(self, name: str, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
         if args or set(kwargs) - {"dtype", "ddof"}:
             self.refuse()
-        return self.whole._call(f".{name}", METHODS[name].handler, (self.whole,), {
-            **kwargs, "where": along_rows(self.mask, self.behind),
-        })  # fmt: skip
+        if axis is not None:
+            rank, dims = self.whole.ndim, self.mask.ndim
+            first = rank - dims - self.behind
+            given = {*counted_axes(name, axis_of(name, axis), rank - dims + 1)}
+            whole = (n + (dims - 1) * (n > first) for n in sorted(given - {first}))
+            if first not in given:  # of each element that is selected
+                made = self._called(name, tuple(whole), **kwargs)
+                return MaskSelection(made, self.mask, made.ndim - dims - first)
+            axis = (*whole, *range(first, first + dims))
+        return self._called(name, axis, where=along_rows(self.mask, self.behind), **kwargs)
+
+    def _called(self, name: str, axis: Any, **kwargs: Any) -> Any:
+        """A reduction of the whole array."""
+        handler = METHODS[name].handler
+        return self.whole._call(f".{name}", handler, (self.whole,), {**kwargs, "axis": axis})
 
     def __getattr__(self, name: str) -> Any:
         if name in REDUCED:

@@ -56,6 +56,7 @@ CALLS = {
     "bincount of weights": (
         lambda x: np.bincount((x * x).astype(np.int64), x, minlength=40), LONG
     ),
+    "digitize by what is computed": (lambda x: np.digitize(x, np.sort(x[:9])), LONG),
     "histogram of weights": (lambda x: np.histogram(x, 4, (-1, 1), weights=x * x), LONG),
     "histogram of a density": (lambda x: np.histogram(x, 4, density=True), LONG),
     "histogram_bin_edges": (lambda x: np.histogram_bin_edges(x, 5), LONG),

@@ -64,7 +64,26 @@ def columns_of(x, y):
     return z
 
 
+def by_classes(x, y):
+    k = (y[:, 0] * 3).astype(np.int32) % 3
+    means = np.array([x[k == c].mean(axis=0) for c in range(3)])
+    spread = np.array([((x[k == c] - means[c]) ** 2).sum(0) for c in range(3)])
+    return means, spread
+
+
+def along_axes(x):
+    z = np.stack([x, x * 2, x - 1])
+    m = x[:4] > 0
+    part = z[:, :4][:, m]
+    return (
+        part.sum(1), part.mean(axis=-1), part.sum(axis=(0, 1)), part.prod(axis=(1,)),
+        z[:, :, x[0] > 0].any(axis=2), z[:, x[:, 0] > 0].var(axis=1, ddof=1),
+        z[:, x[:, 0] > 0].sum(axis=2).mean(axis=0).sum(),
+    )  # fmt: skip
+
+
 FUSED = {
+    "a mean of rows": (lambda x: np.mean(x[x[:, 0] > 0], axis=0), X),
     "columns": (columns_of, X, Y),
     "a mean of columns": (lambda x: x[:, x[0] > 0].mean(), X),
     "rows": (rows_of, X, Y),
@@ -92,6 +111,20 @@ def test_what_a_mask_selects_stays_in_the_kernel(name, target):
     program = like_numpy(function, *args, target=target)
 
     assert len(program.kernels) == 1
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("function", "args"), [(by_classes, (X, Y)), (along_axes, (X,))])
+def test_what_a_mask_selects_is_reduced_along_axes(function, args):
+    found = ow.fuse(function, fullgraph=True)(*args)
+    for one, other in zip(found, function(*args), strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_an_axis_that_a_selection_has_not_is_refused():
+    with pytest.raises(e.AxisError, match="axis 2 does not exist in an array of 2 dimensions"):
+        ow.fuse(lambda x: x[x[:, 0] > 0].sum(axis=2))(X)
 
 
 def mixed(x):
