@@ -173,18 +173,21 @@ def check_operands(
 
 
 def check_fits(tracer: TracerLike, results: Sequence[Value], operands: Sequence[Any]) -> None:
-    """That integers fit the types of an operator's loop, where the function could catch it.
+    """That integers fit the types of an operator's loop, though nobody may read the result.
 
-    In parts a number is at hand, and what its line raises comes before what follows.
+    One that a call has is checked with the arguments, but where the function could catch what its
+    line raises, and in parts, where the number is at hand.
 
     Raises:
         OutOfRangeError: one does not; whether it does becomes part of the guard.
     """
     is_asked = tracer.catches or tracer.raises_at_lines
-    taken = tracer.builder.nodes.makers[results[0].id].operands if is_asked else ()
+    taken = tracer.builder.nodes.makers[results[0].id].operands
     for given, operand in zip(operands, taken, strict=False):
         if isinstance(operand, Scalar) and operand.dtype.kind in "iu":
             is_traced = is_traced_number(given)
+            if is_traced and not is_asked:
+                continue
             number = given.example if is_traced else given
             if type(number) is int and not (is_traced and fits(tracer, given, operand.dtype)):
                 converted(number, operand.dtype)

@@ -294,3 +294,15 @@ def test_warm_calls_do_not_read_the_settings(monkeypatch):
     monkeypatch.setattr(np, "geterr", None)
     fused(X)
     fused(x=X)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("dtype", "number"), [("u8", -1), ("u1", 256), ("i2", 1 << 15)])
+def test_an_integer_that_does_not_fit_is_an_error_though_nobody_reads_the_result(dtype, number):
+    def function(x):
+        x * number
+        return x + 1
+
+    for run in (function, ow.fuse(function), ow.fuse(function, fullgraph=True)):
+        with pytest.raises(OverflowError, match="out of bounds"):
+            run(np.ones(3, dtype))

@@ -151,3 +151,60 @@ def test_code_that_only_computes_is_given_something_to_call(package, name, capfd
         return [v.tolist() for v in found], package.count, capfd.readouterr().out
 
     assert called(ow.fuse) == called(lambda function: function)
+
+
+def imports_names(x):
+    from scipy.special import erf, expit
+
+    return erf(x) + expit(x)
+
+
+def imports_a_module(x):
+    import math
+
+    import scipy.special as special
+
+    return special.erf(x) * math.pi
+
+
+def imports_from_a_package(x):
+    import numpy.linalg as la
+    from scipy import special
+
+    return special.expit(x) / la.norm(x)
+
+
+def imports_what_is_not_there(x):
+    try:
+        import no_such_module
+    except ImportError:
+        no_such_module = None
+    return x * 3 if no_such_module is None else x
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [
+    imports_names, imports_a_module, imports_from_a_package, imports_what_is_not_there,
+])  # fmt: skip
+def test_a_function_that_imports_is_a_whole(function):
+    pytest.importorskip("scipy.special")
+    x = np.linspace(-2, 2, 50)
+    fused = ow.fuse(function, fullgraph=function is not imports_what_is_not_there)
+    for given in (x, x[:30] + 1):
+        np.testing.assert_allclose(fused(given), function(given), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.host
+def test_a_module_is_imported_once_at_the_first_call(tmp_path, monkeypatch, capsys):
+    (tmp_path / "says_that_it_is_there.py").write_text("print('here')\nTWICE = 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def function(x):
+        import says_that_it_is_there as found
+
+        return x * found.TWICE
+
+    fused = ow.fuse(function)
+    for n in (3, 4, 5):
+        np.testing.assert_array_equal(fused(np.ones(n)), np.full(n, 2.0))
+    assert capsys.readouterr().out == "here\n"

@@ -127,6 +127,8 @@ REDUCTIONS = (
     "np.minimum.reduce({x}, axis={at})", "np.logical_or.reduce({x})", "np.argwhere({x})", "np.cumsum({x}[::-1])[::-1]",
     "np.nanmax({r})", "np.percentile({r}, 50)", "np.bincount({i}.ravel() % 4)", "np.histogram({x}, 3)[0]",
     "np.mean({x}) + {y}", "np.sum([{x}, {x}], axis=0)", "np.trapezoid({r})", "np.sum({x} * {y})",
+    "{m}[{m}[:, 0] {cmp} {c}].sum(axis=0)", "{m}[:, {m}[0] {cmp} {c}].sum(axis=1)", "({m}[{m}[:, -1] > 0] - {m}[0]).prod(0)",
+    "np.lib.stride_tricks.sliding_window_view({x}, 2, axis={at}).sum(-1)", "np.lib.stride_tricks.sliding_window_view({v}, 2)",
 )  # fmt: skip
 PRODUCTS = (
     "{m} @ {m}.T", "{m}.T @ {m}", "{m} @ {v}", "np.dot({x}, {y})", "np.inner({x}, {y})", "np.outer({v}, {v})",
@@ -163,6 +165,7 @@ WRITES = (
     "np.maximum.at({x}, [0, 0], 5)", "np.add({x}, 1, out={x})", "np.add({x}, {y}, out={x})", "np.multiply({x}, 2, out={x}, where={x} > 0)",
     "np.add({x}[1:], {x}[:-1], out={x}[1:])", "np.negative({x}, out={x})", "np.sqrt(np.abs({r}), out={r})", "np.clip({x}, 0, 2, out={x})",
     "np.cumsum({x}, axis=0, out={x})", "np.copyto({x}, {y} + 1)", "np.copyto({x}, {c}, where={x} > 1)", "np.putmask({x}, {x} > 1, {c})",
+    "{m}[np.arange(len({m})), np.arange(len({m})) % {m}.shape[1]] += 1", "{m}[np.arange(len({m})), {m}.argmax(axis=1)] = {c}",
     "np.put({x}, [0, -1], [1, 2])", "np.place({x}, {x} > 1, [7, 8])", "{x}.fill({c})", "{x}.sort()", "{x}.sort(axis=0)", "{x}.partition(0)",
     "np.fill_diagonal({m}, {c})", "{x}.flat[0] = {c}", "{x}.flat[::2] = {c}", "{x}.put(0, {c})", "{m}[0] = {m}[-1]",
     "{m}[[0, -1]] = {m}[[-1, 0]]", "{m}[:, 0], {m}[:, -1] = {m}[:, -1].copy(), {m}[:, 0].copy()", "{x}[0], {x}[-1] = {x}[-1], {x}[0]",
