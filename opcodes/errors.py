@@ -90,8 +90,16 @@ class IntegerError(UnsupportedError, TypeError):
     """
 
 
-class SubclassError(UnsupportedError):
+class PlainError(UnsupportedError):
+    """What the function asks of its arrays only NumPy can do, with its own arrays."""
+
+
+class SubclassError(PlainError):
     """An array of a class that gives it a meaning of its own, such as a unit or a mask."""
+
+
+class LockedViewError(PlainError, ValueError):
+    """The function writes to a view that NumPy lets nobody write to."""
 
 
 class ArgumentError(OpweaveError, TypeError):

@@ -391,11 +391,12 @@ OW_UNROLL
     r.fill(elements);
 }
 #endif
-// One chunk before an element and another, or zeros, from there on, or the other way; the first is both then.
+// One chunk before an element, and another or zeros from there on; the first is both then.
 template <int N, class R> OW_INLINE void join_chunks(R (&r)[N], const R (&other)[N], index_t count) {
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < count ? r[l] : other[l];
 }
+// The same of the elements of the first from there on.
 template <int N, class R> OW_INLINE void join_behind(R (&r)[N], const R (&other)[N], index_t count) {
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < count ? other[l] : r[l];

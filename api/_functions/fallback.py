@@ -23,8 +23,8 @@ from opweave.opcodes.errors import (
     AlignmentError,
     ArgumentError,
     OpweaveError,
+    PlainError,
     RecompileError,
-    SubclassError,
     TraceError,
     UnsupportedError,
 )
@@ -42,7 +42,7 @@ class Fallback(Judging):
         """Prepare a call; None where the function has to run in parts.
 
         Raises:
-            SubclassError: it has to run by NumPy alone.
+            PlainError: it has to run by NumPy alone.
         """
         if self._preparing.options.fullgraph:
             return self._prepare_whole(call)
@@ -177,7 +177,7 @@ class Fallback(Judging):
 
     def _refused(self, call: Call, error: OpweaveError) -> None:
         """Note what makes a function run in parts; raise all else."""
-        if isinstance(error, SubclassError):
+        if isinstance(error, PlainError):
             raise self._plain.left(call, str(without_frames(error))) from None
         if not isinstance(error, (*BREAKS, AlignmentError)):
             raise error

@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.casting import check_types
-from opweave.compiler.arrays.index_writes import has_indices, written
+from opweave.compiler.arrays.gathering import has_arrays
+from opweave.compiler.arrays.index_writes import written
 from opweave.compiler.arrays.indexing import indexed
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.interleaving import is_lent
 from opweave.compiler.arrays.moving import Moved
 from opweave.compiler.arrays.part_writes import PartWrite, part_write, scatter
-from opweave.compiler.arrays.replacing import replaced
+from opweave.compiler.arrays.replacing import mask_of, replaced
 from opweave.compiler.arrays.reshaping import agree
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.opcodes import OPERATORS
-from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
+from opweave.opcodes.errors import DTypeError, LockedViewError, ShapeError, UnsupportedError
 
 
 def _whole(target: TracedArrayLike) -> TracedArrayLike | None:
@@ -57,6 +58,7 @@ def check_target(target: Any, name: str) -> None:
     Raises:
         UnsupportedError: the target is an argument that nobody writes to here, as a step of
             ``ow.repeat`` must not, or shares its memory with other values.
+        LockedViewError: it is a view that NumPy lets nobody write to.
     """
     if not is_traced_array(target):
         raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
@@ -66,6 +68,8 @@ def check_target(target: Any, name: str) -> None:
             f"{name}: writes into an argument ({tracer.where()}); return the new value, or pass "
             "the array as out= to the fused function"
         )
+    if tracer.is_locked(target) or tracer.is_locked(_root(target)):
+        raise LockedViewError(f"{name}: writes into a view that is read-only ({tracer.where()})")
     known = _holders(target)
     if not all(any(a is k for k in known) for a in tracer.relatives(target)):
         raise UnsupportedError(
@@ -153,11 +157,19 @@ def _put(whole: TracedArrayLike, how: Any, value: Any, name: str) -> None:
     if write is not None:
         _scattered(whole, write, name, how, value)
         return
-    made = replaced(whole, how, value)
+    changed = written if _is_by_arrays(whole, how, value) else replaced
+    made = changed(whole, how, value)
     write = part_write(whole, how, value) if lent else None
     assign(whole, made, name)
     if write is not None:
         tracer.parts.append(replace(write, after=whole.value.id))
+
+
+def _is_by_arrays(target: TracedArrayLike, key: Any, value: Any) -> bool:
+    """Whether an index has arrays, but for a mask of one number."""
+    items = key if isinstance(key, tuple) else (key,)
+    is_many = getattr(value, "ndim", 0) or isinstance(value, list | tuple)
+    return has_arrays(items) and (bool(is_many) or mask_of(target, key) is None)
 
 
 def _scattered(whole: TracedArrayLike, write: PartWrite, name: str, key: Any, value: Any) -> None:
@@ -186,7 +198,7 @@ def put_at(ufunc: np.ufunc, target: Any, key: Any, value: Any) -> None:
         check_types(ufunc, (target, value), (target,), TypeError())
     except DTypeError as error:
         raise UnsupportedError(f"{name}: {error}") from None
-    if not has_indices(key):  # each element once
+    if not has_arrays(key if isinstance(key, tuple) else (key,)):  # each element once
         put(target, key, ufunc(target[key], value))
         return
     if not is_lent(target):
@@ -214,8 +226,7 @@ def put(target: TracedArrayLike, key: Any, value: Any) -> None:
     """``target[key] = value``.
 
     Raises:
-        UnsupportedError: the key has items other than slices, numbers or a mask; see also
-            ``check_assigned``.
+        UnsupportedError: the key has items that are no index; see also ``check_assigned``.
         ShapeError: the value does not fit.
     """
     _check_array(target, "assignment to elements")

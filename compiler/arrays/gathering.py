@@ -95,9 +95,12 @@ def checked(tracer: TracerLike, places: Any, extent: Extent) -> Any:
 
 def takes_arrays(items: Sequence[Any]) -> bool:
     """True where an item of an index is an array, a list, or a traced place."""
-    return any(
-        isinstance(item, list) or getattr(item, "ndim", 0) or is_place(item) for item in items
-    )
+    return has_arrays(items) or any(map(is_place, items))
+
+
+def has_arrays(items: Sequence[Any]) -> bool:
+    """True where an item of an index is an array or a list: of numbers, or a mask."""
+    return any(isinstance(item, list) or getattr(item, "ndim", 0) for item in items)
 
 
 def is_place(item: Any) -> bool:

@@ -14,17 +14,11 @@ import numpy as np
 
 from opweave.compiler.arrays.gathering import checked, coordinate, place_type
 from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
-from opweave.compiler.arrays.lifting import as_stored
+from opweave.compiler.arrays.replacing import pasted, placed, places_along
 from opweave.compiler.arrays.reshaping import agree
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.opcodes.errors import UnsupportedError
-from opweave.opcodes.operators.assigned import DOTS, INDEX, CodedKey, assigned
-
-
-def has_indices(key: Any) -> bool:
-    """Whether an index has an array or a list: numbers, or a mask."""
-    items = key if isinstance(key, tuple) else (key,)
-    return any(isinstance(item, list) or getattr(item, "ndim", 0) for item in items)
+from opweave.opcodes.operators.unnamed_calls import DOTS, INDEX, CodedKey, assigned
 
 
 def written(target: TracedArrayLike, key: Any, value: Any, by: str = "") -> Any:
@@ -34,10 +28,11 @@ def written(target: TracedArrayLike, key: Any, value: Any, by: str = "") -> Any:
         by: see ``assigned``.
 
     Raises:
-        UnsupportedError: where no call of NumPy's library becomes a node, or a slice ends at a
-            number that is known only at a call.
+        UnsupportedError: where no call of NumPy's library becomes a node, or the key has other
+            items than indices.
     """
     items = key if isinstance(key, tuple) else (key,)
+    value = np.asarray(value) if isinstance(value, list | tuple) else value
     if not by and _is_one_of_each_row(target, items):
         return _chosen(target, items[1], value)
     if not target.tracer.calls_library:
@@ -48,16 +43,21 @@ def written(target: TracedArrayLike, key: Any, value: Any, by: str = "") -> Any:
 
 def _is_one_of_each_row(target: TracedArrayLike, items: tuple[Any, ...]) -> bool:
     """Whether an index is ``np.arange`` of the rows, and a place of each; part of the guard."""
-    if len(items) != 2 or target.ndim < 2 or not all(getattr(i, "ndim", 0) == 1 for i in items):
+    if len(items) != 2 or target.ndim < 2 or not all(map(_is_integers, items)):
         return False
-    rows, places = items
-    if not is_traced_array(places) or places.dtype.kind not in "iu":
-        return False
-    tracer = target.tracer
+    tracer, (rows, places) = target.tracer, items
     extents = [tracer.extent_of(a.shape[0]) for a in (target, rows, places)]
-    if not _is_counted(tracer, rows) or len({*map(tracer.builder.example, extents)}) > 1:
+    alike = len({*map(tracer.builder.example, extents)}) == 1
+    if not (alike and is_traced_array(places) and _is_counted(tracer, rows)):
         return False
-    return all(agree(tracer.builder, (extents[0],), (other,)) for other in extents[1:])
+    is_empty = tracer.builder.is_empty(target.value.shape)  # then no place would be checked
+    return not is_empty and all(
+        agree(tracer.builder, (extents[0],), (other,)) for other in extents[1:]
+    )
+
+
+def _is_integers(item: Any) -> bool:
+    return getattr(item, "ndim", 0) == 1 and item.dtype.kind in "iu"
 
 
 def _is_counted(tracer: TracerLike, rows: Any) -> bool:
@@ -73,21 +73,25 @@ def _is_counted(tracer: TracerLike, rows: Any) -> bool:
 
 
 def _chosen(target: TracedArrayLike, places: TracedArrayLike, value: Any) -> Any:
-    """What an array holds with a value at a place of each row."""
-    tracer, behind = target.tracer, target.ndim - 2
-    rows, columns, *rest = target.value.shape
+    """What an array holds with a value at a place of each row.
+
+    Raises:
+        ShapeError: the value does not fit.
+    """
+    tracer, behind, columns = target.tracer, target.ndim - 2, target.value.shape[1]
     found = checked(tracer, places, columns)
     column = coordinate(tracer, columns, behind, place_type(tracer, columns))
     here = tracer.hidden_view(found, (0, *[None] * (behind + 1))).astype(column.dtype)
-    stored: Any = as_stored(tracer, value, target.value.dtype)
-    if getattr(stored, "ndim", 0):
-        whole = np.broadcast_to(stored, tuple(map(tracer.extent, (rows, *rest))))
-        stored = tracer.hidden_view(whole, (0, None, *range(1, behind + 1)))
-    return np.where(column == here, stored, target)
+    along = [places_along(target, d) for d in range(target.ndim) if d != 1]
+    return pasted(target, [column == here], placed(target, value, along), target.value.dtype)
 
 
 def _coded(target: TracedArrayLike, items: tuple[Any, ...]) -> tuple[CodedKey, list[Any]]:
-    """An index as ``assigned`` takes it, and its arrays."""
+    """An index as ``assigned`` takes it, and its arrays.
+
+    Raises:
+        UnsupportedError: it has others than arrays, numbers, slices, None and ``...``.
+    """
     tracer = target.tracer
     coded: list[Any] = []
     indices: list[Any] = []
@@ -100,6 +104,8 @@ def _coded(target: TracedArrayLike, items: tuple[Any, ...]) -> tuple[CodedKey, l
             indices.append(tracer.wrapped(tracer.indices(np.asarray(item))))
         elif isinstance(item, slice):
             coded.append(tuple(map(tracer.concrete, (item.start, item.stop, item.step))))
+        elif item is None or item is ... or isinstance(item, int | np.integer):
+            coded.append(DOTS if item is ... else item)
         else:
-            coded.append(DOTS if item is ... else tracer.concrete(item))
+            raise UnsupportedError("assignment by an index array beside what is no index")
     return tuple(coded), indices

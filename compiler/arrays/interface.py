@@ -168,6 +168,12 @@ class TracerLike(Protocol):
     def apart(self, view: Any) -> TracedArrayLike:
         """A number of NumPy's as a value of its own, no view."""
 
+    def lock(self, array: Any) -> Any:
+        """The same array, which nobody may write to."""
+
+    def is_locked(self, array: Any) -> bool:
+        """Whether nobody may write to an array."""
+
     def alias(self, array: Any, made: Any, of: Alias) -> Any:
         """An array that a kernel would make and NumPy has as a view, which ``of`` makes."""
 

@@ -6,7 +6,8 @@
 
 What the function reads of the argument behind such a write is traced as ever; at the end of a call
 the parts are stored one after the other, in the function's order.  What an argument holds behind a
-write by arrays of indices no kernel computes: a function that reads it there runs in parts.
+write by arrays of indices is computed only if it is read there: by NumPy's library, between
+kernels.  On a GPU a function that reads it runs in parts.
 """
 
 from __future__ import annotations

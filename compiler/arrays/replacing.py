@@ -18,7 +18,6 @@ from opweave.compiler.arrays.gathering import (
     picked,
     place_type,
 )
-from opweave.compiler.arrays.index_writes import has_indices, written
 from opweave.compiler.arrays.indexing import bounds, expanded
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.interleaving import column_of_rows, fix_columns, is_lent, of_shape
@@ -50,12 +49,10 @@ class Along(NamedTuple):
 def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     """An array in which the elements at some places are replaced."""
     tracer, dtype = target.tracer, target.value.dtype
-    if (masked := mask_of(target, key)) is not None and not getattr(value, "ndim", 0):
+    if (masked := mask_of(target, key)) is not None:
         mask, behind = masked
         _check_mask(target, mask, target.ndim - mask.ndim - behind)
         return np.where(along_rows(mask, behind), as_stored(tracer, value, dtype), target)
-    if has_indices(key):
-        return written(target, key, value)
     items = expanded(target, key)
     if (column := column_of_rows(target, items)) is not None:
         rows, number = column
@@ -73,7 +70,7 @@ def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     has_new = any(item is None for item in items)
     if not inside and not has_new and is_traced_array(value) and _is_alike(target, value):
         return as_stored(tracer, value, dtype).copy()
-    return _pasted(target, inside, _placed(target, value, along), dtype)
+    return pasted(target, inside, placed(target, value, along), dtype)
 
 
 def mask_of(array: Any, key: Any) -> tuple[Any, int] | None:
@@ -116,21 +113,21 @@ def _part_along(target: TracedArrayLike, axis: int, item: Any) -> tuple[list[Any
         fix_columns(axis, target)
     if is_place(item):
         _nonempty(target)
-        c, extent, _ = _places_along(target, axis)
+        c, extent, _ = places_along(target, axis)
         return [c == checked(target.tracer, item, extent)], []
     if is_picked(item):
-        c, extent, _ = _places_along(target, axis)
+        c, extent, _ = places_along(target, axis)
         place, at = picked(target.tracer, item, axis, extent)
         typed = Expr(f"np.{c.dtype.name}", (place,))  # of the places' own type
         return [c == target.tracer.computed(typed, c.dtype.type(at))], []
     found = bounds(target, item, axis)
     if found is None:
-        return [], [_places_along(target, axis)]
+        return [], [places_along(target, axis)]
     tests, along = _steps_along(target, axis, found)
     return tests, [along] if isinstance(item, slice) else []
 
 
-def _places_along(target: TracedArrayLike, axis: int) -> Along:
+def places_along(target: TracedArrayLike, axis: int) -> Along:
     """The places along one axis of an array, and its extent."""
     tracer, shape = target.tracer, target.value.shape
     dtype = place_type(tracer, *shape)
@@ -143,7 +140,7 @@ def _steps_along(
 ) -> tuple[list[Any], Along]:
     """Likewise, of a part that begins somewhere, goes on in steps, and has a length."""
     tracer, (start, step, length) = target.tracer, part
-    c = _places_along(target, axis).place
+    c = places_along(target, axis).place
     zero = c.dtype.type(0)
     i = c - tracer.scalar(start)
     if length == 1:
@@ -164,9 +161,9 @@ def replaced_along(
 ) -> Any:
     """An array in which a part along one axis is replaced: its start, step and length."""
     inside, along = _steps_along(target, axis, part)
-    rest = [along if d == axis else _places_along(target, d) for d in range(target.ndim)]
+    rest = [along if d == axis else places_along(target, d) for d in range(target.ndim)]
     places = [place for place, *_ in rest]
-    return _pasted(target, inside, gathered(value, places), target.value.dtype)
+    return pasted(target, inside, gathered(value, places), target.value.dtype)
 
 
 def _nonempty(target: TracedArrayLike) -> None:
@@ -200,7 +197,7 @@ def _check_mask(target: TracedArrayLike, mask: Any, first: int) -> None:
             )
 
 
-def _pasted(target: TracedArrayLike, inside: Sequence[Any], value: Any, dtype: DType) -> Any:
+def pasted(target: TracedArrayLike, inside: Sequence[Any], value: Any, dtype: DType) -> Any:
     typed = as_stored(target.tracer, value, dtype)
     if inside:
         return np.where(reduce(np.logical_and, inside), typed, target)
@@ -209,7 +206,7 @@ def _pasted(target: TracedArrayLike, inside: Sequence[Any], value: Any, dtype: D
     return np.broadcast_to(typed, target.shape).copy()
 
 
-def _placed(target: TracedArrayLike, value: Any, along: Sequence[Along]) -> Any:
+def placed(target: TracedArrayLike, value: Any, along: Sequence[Along]) -> Any:
     """An array that is assigned to a part, placed in an array as large as the target.
 
     Raises:

@@ -96,7 +96,7 @@ class JoinedReads(TableReads):
                                                      join_chunks(window0[c], m - j0);
         """
         choice = self._choice(node.result) if self._is_whole(node) else None
-        if choice is None or self._joins(node.result) > MOST_JOINS:
+        if choice is None or not self._is_short(node.result):
             return []
         ends, one, other = choice
         first = self._chunk_of(one)
@@ -106,10 +106,14 @@ class JoinedReads(TableReads):
         self.windows[node.result.id, 0] = first
         return [Joined(first, second, count, is_behind) for count, is_behind in ends]
 
-    def _joins(self, value: Operand) -> int:
-        """Joins that a chunk of a value passes through."""
-        choice = self._choice(value)
-        return 0 if choice is None else len(choice[0]) + sum(map(self._joins, choice[1:]))
+    def _is_short(self, value: Operand) -> bool:
+        """Whether a chunk of a value passes through few joins."""
+        joins, waiting = 0, [value]
+        while waiting and joins <= MOST_JOINS:
+            if (choice := self._choice(waiting.pop())) is not None:
+                joins += len(choice[0])
+                waiting += choice[1:]
+        return joins <= MOST_JOINS
 
     def _chunk_of(self, value: Operand) -> str | None:
         """The registers of a window, or of joined ones, that one node reads; else None."""

@@ -69,6 +69,13 @@ def of_keys(asked: LibraryRequest) -> Shapes:
     return [tuple(keys[0].shape) if isinstance(keys, tuple | list) else tuple(keys.shape[1:])]
 
 
+def at_indices(asked: LibraryRequest) -> Shapes:
+    """Of ``reduceat``: an element along the axis for each index."""
+    shape = [*asked.shape()]
+    (shape[asked.axis(len(shape))],) = asked.shape("indices")
+    return [tuple(shape)]
+
+
 def of_bins(asked: LibraryRequest) -> Shapes:
     """Of ``bincount``, as long as no element asks for more than there are to be at least.
 

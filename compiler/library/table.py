@@ -17,8 +17,8 @@ from opweave.compiler.numpy_api.signatures import NumpyParameters
 from opweave.compiler.numpy_api.statistics_correlating import asked_of_histogram
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import UnsupportedError
-from opweave.opcodes.operators.assigned import assigned
 from opweave.opcodes.operators.library_calls import name_of
+from opweave.opcodes.operators.unnamed_calls import assigned, reduced_at
 
 Small = Mapping[str, Callable[[Any], Any]]
 Options = Mapping[str, Any]
@@ -174,6 +174,7 @@ LIBRARY: dict[Any, LibraryRow] = {
     **_rows(np.ravel_multi_index, rule=rules.ravelled, items=("multi_index",)),
     **_rows(np.interp, rule=rules.like("x"), when=lambda asked: asked["period"] is not None),
     **_rows(np.correlate, rule=rules.longer, when=lambda asked: asked["mode"] == "same"),
+    **_rows(reduced_at, rule=rules.at_indices, refused=()),
     **_rows(
         assigned, rule=rules.like(), items=("indices",), refused=(), like="a", fills="out"
     ),

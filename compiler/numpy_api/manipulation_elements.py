@@ -130,7 +130,9 @@ def sliding_window_view(
     starts, width = dict(zip(axes, windows, strict=True)), len(windows)
     if any(w < 0 or x.shape[d] < w for d, w in starts.items()):
         raise ShapeError("sliding_window_view: window shape cannot be larger than input array")
-    counts = [x.tracer.extent_of(n - starts.get(d, 1) + 1) for d, n in enumerate(x.shape)]
+    counts = list(x.value.shape)
+    for d, w in starts.items():
+        counts[d] = x.tracer.extent_of(x.shape[d] - w + 1)
     dtype, rank = place_type(x.tracer, *x.value.shape), x.ndim + width
     places = [coordinate(x.tracer, n, rank - 1 - d, dtype) for d, n in enumerate(counts)]
     for n, (d, w) in enumerate(starts.items()):
@@ -139,7 +141,7 @@ def sliding_window_view(
     def of(array: Any, _: Any) -> Any:
         return np.lib.stride_tricks.sliding_window_view(array, tuple(windows), tuple(axes))
 
-    return x.tracer.alias(x, gathered(x, places), of)
+    return x.tracer.lock(x.tracer.alias(x, gathered(x, places), of))
 
 
 def _number(name: str, a: Any, item: Any) -> int:

@@ -238,7 +238,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
         found, asked = (tuple(map(int, s)) for s in (array.shape, extents))
         raise ShapeError(f"broadcast_to: {found} does not broadcast to {asked}")
     made = _spread(array, created(tracer, extents, True, np.bool_))
-    return tracer.alias(array, made, np.broadcast_to)
+    return tracer.lock(tracer.alias(array, made, np.broadcast_to))
 
 
 @numpy_function(np.broadcast_arrays, arrays=())

@@ -173,7 +173,7 @@ class Toggle:
 
 def one_of(values: tuple[int, ...]) -> str:
     """What may be chosen from, as a message says it."""
-    if len(values) > len(FLAG) and values == tuple(1 << n for n in range(len(values))):
+    if len(values) > 2 and values == tuple(1 << n for n in range(len(values))):
         return f"a power of two up to {values[-1]}"
     *others, last = map(str, values)
     return f"{', '.join(others)} or {last}"

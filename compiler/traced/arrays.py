@@ -34,7 +34,7 @@ from opweave.compiler.numpy_api.signatures import NONE
 from opweave.compiler.traced.exponents import power_by
 from opweave.compiler.traced.refused import Refused, check_repeated, name_of_class, not_yet
 from opweave.compiler.traced.selection import MaskSelection, selected, stored
-from opweave.compiler.traced.ufuncs import Keywords, into, named_once, outer_operands
+from opweave.compiler.traced.ufuncs import Keywords, into, named_once, outer_operands, reduced_by
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import OpweaveError, UnsupportedError
@@ -133,6 +133,8 @@ class TracedArray(Refused, ArrayOperators):
         """Another method of a ufunc than its call."""
         if method == "at":
             return self._call(f"np.{ufunc.__name__}.at", put_at, (ufunc, *args), {})
+        if method == "reduceat" and out is None and self.tracer.calls_library:
+            return self._call(f"np.{ufunc.__name__}.reduceat", reduced_by, (ufunc, *args), kwargs)
         if method == "reduce" and ufunc in REDUCES:
             return self._reduce(ufunc, out, *args, **kwargs)
         if method != "accumulate" or ufunc not in ACCUMULATES:

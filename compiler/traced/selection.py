@@ -131,7 +131,7 @@ class MaskSelection(OnlyOperand):
             whole = (n + (dims - 1) * (n > first) for n in sorted(given - {first}))
             if first not in given:  # of each element that is selected
                 made = self._called(name, tuple(whole), **kwargs)
-                return MaskSelection(made, self.mask, made.ndim - dims - first)
+                return MaskSelection(made, self.mask, self.behind - sum(n > first for n in given))
             axis = (*whole, *range(first, first + dims))
         return self._called(name, axis, where=along_rows(self.mask, self.behind), **kwargs)
 

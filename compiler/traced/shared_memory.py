@@ -35,6 +35,7 @@ class SharedMemory:
         parts: the writes to few of their rows or columns, or by arrays of indices.
         unknown: what arguments hold behind the latter, which nothing computes.
         copied_views: arrays of their own that are views to NumPy.
+        locked: arrays that nobody may write to.
     """
 
     array_class: type = np.ndarray
@@ -53,6 +54,7 @@ class SharedMemory:
         self.parts: list[PartWrite] = []
         self.unknown: set[int] = set()
         self.copied_views: list[weakref.ref[TracedArray]] = []
+        self.locked: list[weakref.ref[TracedArray]] = []
 
     @property
     def rewritten(self) -> list[tuple[TracedArray, Value]]:
@@ -97,6 +99,16 @@ class SharedMemory:
         """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
         self.copies(array, made)
         return made
+
+    def lock(self, array: TracedArray) -> TracedArray:
+        """The same array, which nobody may write to."""
+        alive = [made for made in self.locked if made() is not None]
+        self.locked = [*alive, weakref.ref(array)]
+        return array
+
+    def is_locked(self, array: TracedArray) -> bool:
+        """Whether nobody may write to an array."""
+        return any(made() is array for made in self.locked)
 
     def copies(self, array: TracedArray, made: TracedArray) -> None:
         """Note a part of an array that a kernel makes, and that is a view to NumPy."""

@@ -14,6 +14,7 @@ from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
+from opweave.opcodes.operators.unnamed_calls import reduced_at
 
 ORDERS = ("K", "A", "C", "F")
 # Functions whose ``out=`` may be larger than the result, as that of a ufunc may.
@@ -121,6 +122,24 @@ def outer_operands(tracer: Any, first: Any, second: Any) -> tuple[Any, Any]:
     if not a.ndim or not b.ndim:
         return a, b
     return tracer.hidden_view(a, (*range(a.ndim), *[None] * b.ndim)), b
+
+
+def reduced_by(
+    ufunc: np.ufunc, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None
+) -> Any:
+    """``np.add.reduceat`` and its kin, by NumPy's library.
+
+    Raises:
+        UnsupportedError: a ufunc that is not NumPy's own, an array that is not traced, ``dtype=``
+            or ``out=``.
+    """
+    name = ufunc.__name__
+    is_plain = dtype is None and out is None and is_traced_array(array)
+    if getattr(np, name, None) is not ufunc or not is_plain:
+        raise UnsupportedError(f"np.{name}.reduceat: opweave does not compile this yet")
+    if not is_traced_array(indices):
+        indices = array.tracer.wrapped(array.tracer.indices(np.asarray(indices)))
+    return array.__array_function__(reduced_at, (), (array, indices, axis, name), {})
 
 
 def into(result: Any, out: Any, name: str) -> Any:

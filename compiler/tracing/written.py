@@ -129,7 +129,7 @@ def stored(
 
 
 def _forget_unknown(tracer: Tracer, outputs: Sequence[Output]) -> None:
-    """Take out the nodes that need what nobody computes, or that nobody needs.
+    """Take out what arguments held behind writes by indices, and its uses, if no output needs any.
 
     Raises:
         UnsupportedError: an output needs what an argument held behind a write by indices, and no

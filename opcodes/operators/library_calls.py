@@ -15,10 +15,11 @@ from typing import Any
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.core import Cost, Kind, Operator
 from opweave.opcodes.dtypes import DType
+from opweave.opcodes.operators.unnamed_calls import assigned, reduced_at
 
 MOST_KEPT = 1024
-# What a sort, a transform or a decomposition takes for an element, roughly.
-COST = Cost(flops=50)
+# What a sort, a transform or a decomposition takes for an element, roughly; others pass it once.
+COST, COSTS = Cost(flops=50), dict.fromkeys((assigned, reduced_at), Cost(flops=2))
 
 
 @dataclass(frozen=True)
@@ -122,5 +123,5 @@ def library_call(
     return LibraryCall(
         name=name_of(called), kind=Kind.LIBRARY, opcodes=(),
         numpy=tuple, type_rule=types, params=names, called=called,
-        given=given, by_position=by_position, made=made, fills=fills, cost=COST,
+        given=given, by_position=by_position, made=made, fills=fills, cost=COSTS.get(called, COST),
     )  # fmt: skip

@@ -1,8 +1,8 @@
 // interleaved_pixel_u8
 // fused: add, coordinate, equal, where, equal, where
-// x_view: u8[n0, 1], y_view: u8[n0, 1] -> out: u8[n0, 3]
+// x_view: u8[n3, 1], y_view: u8[n3, 1] -> out: u8[n3, 3]
 // a pixel has 3 channels
-// pixels n0; template pixel.cu.j2, target sm_75
+// pixels n3; template pixel.cu.j2, target sm_75
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
 #define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
@@ -38,12 +38,12 @@ interleaved_pixel_u8(
     for (int c = 0; c < CHUNKS; ++c) {
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
-            const uint8 v0 = x_view_v[c][l] + y_view_v[c][l];  // add: u8[n0, 1], line 3
+            const uint8 v0 = x_view_v[c][l] + y_view_v[c][l];  // add: u8[n3, 1], line 3
             int v1[CHANNELS]; EACH_CHANNEL v1[h] = h;  // coordinate: i32[3], line 3
             bool v2[CHANNELS]; EACH_CHANNEL v2[h] = v1[h] == 1;  // equal: b1[3], line 3
-            uint8 v3[CHANNELS]; EACH_CHANNEL v3[h] = v2[h] ? y_view_v[c][l] : x_view_v[c][l];  // where: u8[n0, 3], line 3
+            uint8 v3[CHANNELS]; EACH_CHANNEL v3[h] = v2[h] ? y_view_v[c][l] : x_view_v[c][l];  // where: u8[n3, 3], line 3
             bool v4[CHANNELS]; EACH_CHANNEL v4[h] = v1[h] == 2;  // equal: b1[3], line 3
-            uint8 v5[CHANNELS]; EACH_CHANNEL v5[h] = v4[h] ? v0 : v3[h];  // where: u8[n0, 3], line 3
+            uint8 v5[CHANNELS]; EACH_CHANNEL v5[h] = v4[h] ? v0 : v3[h];  // where: u8[n3, 3], line 3
             EACH_CHANNEL out_v[c][h][l] = v5[h];
         }
     }

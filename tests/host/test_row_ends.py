@@ -252,7 +252,8 @@ def test_parts_of_a_new_array_are_filled(function, dtype):
 def test_a_part_that_is_filled_begins_and_ends_within_chunks():
     source = kernel_of(inside, given(100)).source
     assert source.count("join_behind(") == source.count("join_chunks(") == 1
-    assert kernel_of(blocks, given(100)).source.count("join_") <= 4
+    assert kernel_of(below, given(100)).source.count("join_") == 2
+    assert kernel_of(blocks, given(100)).source.count("join_") == 0
 
 
 def test_short_rows_that_are_joined_in_the_middle_are_one_row():

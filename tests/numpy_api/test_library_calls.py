@@ -119,6 +119,11 @@ CALLS = {
     "interp of a period": (lambda x: np.interp(x, x[0], x[1], period=3.0), OTHER),
     "correlate, same": (lambda x: np.correlate(x, x[:5], "same"), LONG),
     "assigned": (assigned_by_places, OTHER),
+    "reduceat": (lambda x: np.add.reduceat(x, [0, 3, 1, 5]) * 1, LONG),
+    "reduceat of a matrix": (lambda x: np.maximum.reduceat(x, np.arange(0, 4, 2), axis=1), OTHER),
+    "reduceat at an argument": (
+        lambda x: np.add.reduceat(x, (np.abs(x[:5]) * 9).astype(np.int64), 0), LONG
+    ),
 }  # fmt: skip
 
 

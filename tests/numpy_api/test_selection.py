@@ -122,6 +122,31 @@ def test_what_a_mask_selects_is_reduced_along_axes(function, args):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.host
+@pytest.mark.parametrize("shape", [(3, 4, 4, 4), (3, 4, 5, 2)])
+@pytest.mark.parametrize("dims", [1, 2])
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_what_a_mask_selects_is_reduced_along_each_axis_and_then_another(shape, dims, first):
+    if first + dims > 3:
+        return
+    x = np.arange(float(np.prod(shape))).reshape(shape) % 7
+    masked = shape[first : first + dims]
+    m = np.arange(np.prod(masked)).reshape(masked) % 3 > 0
+    for one in range(5 - dims):
+        for other in range(4 - dims):
+
+            def function(x, m, one=one, other=other):
+                part = x[(*[slice(None)] * first, m)].sum(axis=one)
+                is_counted = first not in (one, other + (other >= one))
+                both = part.sum(axis=other)
+                return both.sum() if is_counted else both, part.mean()
+
+            found, wanted = ow.fuse(function, fullgraph=True)(x, m), function(x, m)
+            for a, b in zip(found, wanted, strict=True):
+                assert a.shape == b.shape
+                np.testing.assert_allclose(a, b, err_msg=f"{one} {other}")
+
+
 def test_an_axis_that_a_selection_has_not_is_refused():
     with pytest.raises(e.AxisError, match="axis 2 does not exist in an array of 2 dimensions"):
         ow.fuse(lambda x: x[x[:, 0] > 0].sum(axis=2))(X)

@@ -189,22 +189,19 @@ def imports_what_is_not_there(x):
 def test_a_function_that_imports_is_a_whole(function):
     pytest.importorskip("scipy.special")
     x = np.linspace(-2, 2, 50)
-    fused = ow.fuse(function, fullgraph=function is not imports_what_is_not_there)
+    fused = ow.fuse(function, fullgraph=True)
     for given in (x, x[:30] + 1):
         np.testing.assert_allclose(fused(given), function(given), rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.host
-def test_a_module_is_imported_once_at_the_first_call(tmp_path, monkeypatch, capsys):
-    (tmp_path / "says_that_it_is_there.py").write_text("print('here')\nTWICE = 2\n")
-    monkeypatch.syspath_prepend(tmp_path)
-
+def test_a_module_that_nobody_has_imported_yet_is(monkeypatch):
     def function(x):
-        import says_that_it_is_there as found
+        from colorsys import ONE_THIRD
 
-        return x * found.TWICE
+        return x * ONE_THIRD
 
-    fused = ow.fuse(function)
-    for n in (3, 4, 5):
-        np.testing.assert_array_equal(fused(np.ones(n)), np.full(n, 2.0))
-    assert capsys.readouterr().out == "here\n"
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    fused = ow.fuse(function, fullgraph=True)
+    np.testing.assert_array_equal(fused(X), X / 3)
+    assert "colorsys" in sys.modules

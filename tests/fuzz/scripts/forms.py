@@ -128,6 +128,7 @@ REDUCTIONS = (
     "np.nanmax({r})", "np.percentile({r}, 50)", "np.bincount({i}.ravel() % 4)", "np.histogram({x}, 3)[0]",
     "np.mean({x}) + {y}", "np.sum([{x}, {x}], axis=0)", "np.trapezoid({r})", "np.sum({x} * {y})",
     "{m}[{m}[:, 0] {cmp} {c}].sum(axis=0)", "{m}[:, {m}[0] {cmp} {c}].sum(axis=1)", "({m}[{m}[:, -1] > 0] - {m}[0]).prod(0)",
+    "np.stack([{m}, {m}])[:, {m}[:, 0] {cmp} {c}].sum(axis=0).sum()", "np.stack([{m}, {m}])[:, {m} {cmp} {c}].sum(0).sum()",
     "np.lib.stride_tricks.sliding_window_view({x}, 2, axis={at}).sum(-1)", "np.lib.stride_tricks.sliding_window_view({v}, 2)",
 )  # fmt: skip
 PRODUCTS = (

@@ -1,4 +1,4 @@
-"""What an array holds behind a write by arrays of indices: NumPy itself writes to a copy."""
+"""What NumPy computes by arrays of indices, and has no function for: writes, and ``reduceat``."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ def assigned(
     else:
         made[place] = value
     return made
+
+
+def reduced_at(a: Any, indices: Any, axis: int, by: str) -> Any:
+    """``np.add.reduceat(a, indices, axis)``; ``by`` names the ufunc."""
+    return getattr(np, by).reduceat(a, indices, axis)
 
 
 def _item(item: Any, indices: Any) -> Any:
