@@ -27,6 +27,12 @@ def stepped(x, k):
     return made
 
 
+def compared(x, k):
+    made = (x[:, :6] > 1) * 2
+    made[:, k::2] += 1
+    return made
+
+
 def turned(x, y):
     return x.T * y + x.T.astype(np.float64)
 
@@ -108,6 +114,12 @@ CELLS = {
     ("equal of u", "pixel", "host"): (lambda x: np.stack([x == x, x == 1], -1), (UINT,)),
     ("copy of i", "pixel", "host"): (lambda x: np.stack([x.copy(), x + 1], -1), (INT,)),
     ("whole_quotient of i", "pixel", "host"): (stepped, (INT, 1)),
+    ("cast of b", "pixel", "host"): (compared, (INT, 1)),
+    ("greater of u", "row", "host"): (in_rows(np.greater), (UINT, UINT)),
+    ("full of b", "outer", "sm_80"): (
+        lambda x: np.full(x.shape, True) & (x.sum(axis=0) > 0),
+        (FLOAT,),
+    ),
     ("copy of f", "outer", "sm_90a"): (lambda x: (x.copy(), x.sum(axis=0)), (FLOAT,)),
     ("add of i", "reduce", "host"): (lambda x: (x + x).sum(), (LONG,)),
     ("matmul of u", "product_rows", "sm_80"): (
