@@ -124,7 +124,9 @@ class PixelAssembler(MapAssembler):
             return super().text(operand, kept)
         if operand.id in self.columns:
             table, column = self.columns[operand.id]
-            return f"{self.operands[Key(table.id)].name}_p[{column}]"
+            key = Key(table.id)
+            held = "v" if self.access[key].kind == "splat" else "p"  # alike for all pixels
+            return f"{self.operands[key].name}_{held}[{column}]"
         lane = "[h]" if self._has_channels(operand) else ""
         if operand.id in self.names:
             return f"{self.names[operand.id]}{lane}"

@@ -276,3 +276,19 @@ def test_a_complex_array_that_lies_in_columns_meets_a_picture():
 
     expected = np.logical_or(picture * np.array([0, 2, 1], np.float32) > 50, z) & (z != 3)
     np.testing.assert_array_equal(ow.fuse(function)(picture, z), expected)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("shape", [(7,), (1, 7), (5, 7)])
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_columns_of_what_is_alike_for_all_pixels_are_read(shape, target):
+    near = ow.kernel([
+        ow.load("u"), ow.opcodes.neighbour("u", step=-1, bounds="zero").named("d"),
+        ow.opcodes.neighbour("d", step=-3, bounds="zero"), ow.store("out", "d"),
+    ])  # fmt: skip
+    x, y = np.arange(35, dtype=np.int32).reshape(5, 7), np.ones(shape, np.float32) * 3
+    found = ow.fuse(lambda x, y: near(np.equal(x, y))).lower(x, y, target=target)
+    if target == "sm_80":
+        found.verify(x, y)
+    else:
+        found(x, y)
