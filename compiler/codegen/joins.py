@@ -8,8 +8,9 @@ from dataclasses import replace
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.tables import TableReads
 from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.literals import is_zero
 from opweave.compiler.ir.values import Operand, Scalar, Value
-from opweave.compiler.kernels.blocks import columns_of, is_zero, run_of
+from opweave.compiler.kernels.blocks import columns_of, run_of
 from opweave.compiler.kernels.kernel_parts import Joined, OperandLoad
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.kernels.needs import Needs

@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.literals import is_zero
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value
 from opweave.compiler.kernels.walks import DimList, Walk
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
@@ -179,13 +178,6 @@ def _kind(node: Node, moving: set[int], conditions: set[int], runs: set[int]) ->
         rest[0] in runs and runs.issuperset(chunks) and (rest[1] != -1 or is_zero(operands[2]))
     )
     return runs if is_run else None
-
-
-def is_zero(operand: Operand) -> bool:
-    """True for the number 0, in any type."""
-    if not isinstance(operand, Scalar) or operand.expr.op != "literal":
-        return False
-    return not any(np.asarray(operand.expr.args[0]).tobytes())
 
 
 def columns_of(walk: Walk) -> DimList:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from opweave.compiler.ir.accumulation import held_chunks
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes
+from opweave.compiler.ir.literals import is_zero
 from opweave.compiler.ir.rewriting import Rewriter
 from opweave.compiler.ir.values import Extents, Value, count
 from opweave.compiler.passes.simplify import simplify
@@ -130,9 +131,8 @@ def _unguarded(makers: dict[int, Node], node: Node) -> Node | None:
     if node.operator.name != "where" or test is None or len(node.operands) != 3:
         return None
     value, zero = node.operands[1:]
-    is_zero = not isinstance(zero, Value) and zero.expr.op == "literal" and zero.expr.args[0] == 0
     same = isinstance(value, Value) and test.values[0].id == value.id
-    return makers.get(value.id) if is_zero and same and isinstance(value, Value) else None
+    return makers.get(value.id) if is_zero(zero) and same and isinstance(value, Value) else None
 
 
 def _made_by(makers: dict[int, Node], node: Node, place: int, name: str) -> Node | None:
