@@ -115,6 +115,7 @@ CELLS = {
     ("copy of i", "pixel", "host"): (lambda x: np.stack([x.copy(), x + 1], -1), (INT,)),
     ("whole_quotient of i", "pixel", "host"): (stepped, (INT, 1)),
     ("cast of b", "pixel", "host"): (compared, (INT, 1)),
+    ("logical_or of b", "map", "sm_75"): (np.logical_or, (BOOL, BOOL)),
     ("greater of u", "row", "host"): (in_rows(np.greater), (UINT, UINT)),
     ("full of b", "outer", "sm_80"): (
         lambda x: np.full(x.shape, True) & (x.sum(axis=0) > 0),
