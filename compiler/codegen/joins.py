@@ -8,8 +8,7 @@ from dataclasses import replace
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.tables import TableReads
 from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.literals import is_zero
-from opweave.compiler.ir.values import Operand, Scalar, Value
+from opweave.compiler.ir.values import Operand, Scalar, Value, is_zero
 from opweave.compiler.kernels.blocks import columns_of, run_of
 from opweave.compiler.kernels.kernel_parts import Joined, OperandLoad
 from opweave.compiler.kernels.layout import Access

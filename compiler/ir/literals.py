@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.ir.values import Operand, Scalar
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import BOOL, F64, DType
 from opweave.opcodes.errors import DTypeError, OutOfRangeError
@@ -40,13 +39,6 @@ def converted(value: Any, dtype: DType) -> Any:
         raise OutOfRangeError(
             f"Python integer {shown(value)} is out of bounds for {dtype.numpy_name}"
         ) from None
-
-
-def is_zero(operand: Operand) -> bool:
-    """True for the number 0 that a function has in its text, in any type; not for -0.0."""
-    if not isinstance(operand, Scalar) or operand.expr.op != "literal":
-        return False
-    return not any(np.asarray(operand.expr.args[0]).tobytes())
 
 
 def c_literal(value: Any, dtype: DType) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.ir.expr import Expr, value_key
 from opweave.opcodes.dtypes import DType
 
@@ -116,3 +118,10 @@ MOST_CHANNELS = 8
 def is_short(extent: Extent) -> bool:
     """Whether a last axis has several elements, and as few at every call."""
     return isinstance(extent, int) and 1 < extent <= MOST_CHANNELS
+
+
+def is_zero(operand: Operand) -> bool:
+    """True for the number 0 that a function has in its text, in any type; not for -0.0."""
+    if not isinstance(operand, Scalar) or operand.expr.op != "literal":
+        return False
+    return not any(np.asarray(operand.expr.args[0]).tobytes())

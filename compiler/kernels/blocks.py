@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.literals import is_zero
-from opweave.compiler.ir.values import Operand, Scalar, Shape, Value
+from opweave.compiler.ir.values import Operand, Scalar, Shape, Value, is_zero
 from opweave.compiler.kernels.walks import DimList, Walk
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 

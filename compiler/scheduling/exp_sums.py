@@ -14,9 +14,8 @@ from typing import NamedTuple
 from opweave.compiler.ir.accumulation import held_chunks
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes
-from opweave.compiler.ir.literals import is_zero
 from opweave.compiler.ir.rewriting import Rewriter
-from opweave.compiler.ir.values import Extents, Value, count
+from opweave.compiler.ir.values import Extents, Value, count, is_zero
 from opweave.compiler.passes.simplify import simplify
 from opweave.compiler.scheduling.accumulation_plans import classify
 from opweave.compiler.scheduling.reduction_parts import LANES
