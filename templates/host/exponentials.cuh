@@ -78,8 +78,8 @@ OW_INLINE float cosh(float x) {
     return half + 0.25f / half;
 }
 // Of x + x * x * x P(x * x) / Q(x * x) or, from 0.55 on, 1 - 2 / (exp(2 x) + 1) the quotient is one division.
-template <bool ORDINARY = false> OW_INLINE float tanh_of(float x) {
-    const float size = ORDINARY ? fabs(x) : zero_if_tiny(fabs(x)), z = size * size;
+OW_INLINE float tanh(float x) {
+    const float size = zero_if_tiny(fabs(x)), z = size * size;
     const float inside = size > 10.0f ? 10.0f : size;
     const WholeFloat w = whole_near(inside, 2.88539004f);
     const float part = exp2_near(fma(inside, 2.88539004f, -w.n));
@@ -87,10 +87,9 @@ template <bool ORDINARY = false> OW_INLINE float tanh_of(float x) {
     const bool near = !(size >= 0.55f);  // a NaN, too, which stays one
     const float over = near ? size * z * horner(z, -0.3333333f) : -2.0f;
     const float under = near ? horner(z, -0.0018669679f, 0.3999957f, 1.0f) : grown + 1.0f;
-    const float y = (near ? size : 1.0f) + over / under;
-    return !ORDINARY && is_tiny(x) ? x : copysign(y, x);
+    // of a tiny number it is that and 0: a sum of a subnormal number takes no longer
+    return copysign((near ? fabs(x) : 1.0f) + over / under, x);
 }
-OW_INLINE float tanh(float x) { return tanh_of(x); }
 
 // Near 0 a polynomial, beyond 1 from that of -log(erfc(x)).
 OW_INLINE float erf(float x) {

@@ -103,14 +103,15 @@ OW_INLINE float small_over(float lost, float u) {
     // of a large number it would be subnormal; by a mask, since of a choice g++ divides either one
     return host_float(host_bits(lost) & ~mask_if<unsigned>(u > Format<float>::FAR)) / u;
 }
-// log(1 + a) + more log(2): near 1 of a itself, else of 1 + a with what the sum loses.
-template <class T, bool ORDINARY = false> OW_INLINE T log_beside(Pair<T> a, T more) {
+// log(1 + a) + more log(2): near 1 of a itself, else of 1 + a with what the sum loses.  NORMAL: 1 + a is
+// a normal number.
+template <class T, bool NORMAL> OW_INLINE T log_beside(Pair<T> a, T more) {
     const Pair<T> u = two_sum((T)1, a.hi);
-    const Mantissa<T> m = ORDINARY ? mantissa_of_normal(u.hi) : mantissa_of(u.hi);
+    const Mantissa<T> m = NORMAL ? mantissa_of_normal(u.hi) : mantissa_of(u.hi);
     const bool near = m.e == (T)0;
     const T lost = near ? a.lo : u.lo + a.lo;
     const T y = joined_log<T>({m.e + more, near ? a.hi : m.f}, small_over(lost, u.hi));
-    return ORDINARY ? y : log_or_end(y, u.hi);
+    return NORMAL ? y : log_or_end(y, u.hi);
 }
 template <class T, bool ORDINARY = false> OW_INLINE T log1p_of(T x) {
     const T y = log_beside<T, ORDINARY>({zero_if_tiny(x), (T)0}, (T)0);
@@ -118,29 +119,49 @@ template <class T, bool ORDINARY = false> OW_INLINE T log1p_of(T x) {
     const T kept = x == of_bits(Format<T>::ENDLESS) ? x : y;
     return is_tiny(x) ? x : kept;  // and the sign of zero
 }
+// y with the sign of x where its size is at least 2**-28, and below `end`; elsewhere `other`.
+template <class T> OW_INLINE T odd_between(T y, T x, T end, T other) {
+    const auto least = host_bits((T)0x1p-28);
+    return host_bits(fabs(x)) - least < host_bits(end) - least ? copysign(y, x) : other;
+}
 // Beyond 2**60 the square would overflow, and the root is the number.
-template <class T, bool ORDINARY = false> OW_INLINE T asinh_of(T x) {
+template <class T> OW_INLINE T asinh_of(T x) {
     const T size = zero_if_tiny(fabs(x));
-    const bool far = !ORDINARY && size > (T)0x1p60;
+    const bool far = size > (T)0x1p60;
     const T square = far ? (T)0 : size * size;
-    const Pair<T> a = two_sum(size, square / ((T)1 + sqrt((T)1 + square)));
-    const T y = log_beside<T, ORDINARY>({a.hi, far ? (T)0 : a.lo}, far ? (T)1 : (T)0);
-    return fabs(x) < (T)0x1p-28 ? x : copysign(y, x);
+    const T y = log_beside<T, true>(fast_two_sum(size, square / ((T)1 + sqrt((T)1 + square))), far ? (T)1 : (T)0);
+    return odd_between(y, x, of_bits(Format<T>::ENDLESS), x);
 }
-template <class T, bool ORDINARY = false> OW_INLINE T acosh_of(T x) {
+template <class T> OW_INLINE T acosh_of(T x) {
     const T above = x - (T)1;
-    const bool far = !ORDINARY && x > (T)0x1p60;
-    const Pair<T> a = two_sum(above, far ? (T)0 : sqrt(fma(above, above, above + above)));
-    const T y = log_beside<T, ORDINARY>({a.hi, far ? (T)0 : a.lo}, far ? (T)1 : (T)0);
-    if constexpr (ORDINARY) return y;
-    return x >= (T)1 ? y : of_bits(Format<T>::QUIET);
+    const bool far = x > (T)0x1p60;
+    const T root = far ? (T)0 : sqrt(fma(above, above, above + above));
+    const T y = log_beside<T, true>(fast_two_sum(root, above), far ? (T)1 : (T)0);
+    const T kept = x < of_bits(Format<T>::ENDLESS) ? y : x;
+    return x >= (T)1 ? kept : of_bits(Format<T>::QUIET);
 }
-template <class T, bool ORDINARY = false> OW_INLINE T atanh_of(T x) {
-    const T size = zero_if_tiny(fabs(x));
-    const Pair<T> a = quotient_by_inverse(size + size, (T)0, two_sum((T)1, -size));
-    const T y = (T)0.5 * log_beside<T, ORDINARY>(a, (T)0);
-    if constexpr (ORDINARY) return fabs(x) < (T)0x1p-28 ? x : copysign(y, x);
-    return fabs(x) < (T)0x1p-28 ? x : copysign(size == (T)1 ? of_bits(Format<T>::ENDLESS) : y, x);
+// Half of the logarithm of (1 + x) / (1 - x) = m 2**e: that of 2**e, and atanh(s) with
+// s = (m - 1) / (m + 1), from -0.11 to 0.273.  With h = 2**-e, s is ((1 + x) h - (1 - x)) /
+// ((1 + x) h + (1 - x)), of which products by x or, from 1/2 on, by x - 1 lose nothing.  e is the
+// difference of the bits of 1 + x and 1 - x, as digits of a logarithm of base 2, rounded.
+OW_INLINE float half_log_quotient(float x) {
+    const unsigned whole = (host_bits(1.0f + x) - host_bits(1.0f - x) + 0x00200000u) & 0xff800000u;
+    const float h = host_float(Format<float>::ONE - whole), sum = 1.0f + h, less = h - 1.0f;
+    const bool large = x >= 0.5f;
+    const float by = large ? x - 1.0f : x;
+    const float s = fma(by, sum, large ? h + h : less) / fma(by, less, large ? h + h : sum), z = s * s;
+    const float p = horner(z, 0.12590544f, 0.14215034f, 0.20001063f, 0.3333333f);
+    const float e = (float)((int)whole >> 23);
+    return fma(e, 0.3466796875f, s + fma(s * z, p, e * -1.0609722e-4f));
+}
+OW_INLINE double half_log_quotient(double x) {
+    const Pair<double> a = quotient_by_inverse(x + x, 0.0, fast_two_sum(1.0, -x));
+    return 0.5 * log_beside<double, true>(a, 0.0);
+}
+template <class T> OW_INLINE T atanh_of(T x) {
+    const T y = half_log_quotient(zero_if_tiny(fabs(x)));
+    const T end = fabs(x) == (T)1 ? copysign(of_bits(Format<T>::ENDLESS), x) : of_bits(Format<T>::QUIET);
+    return odd_between(y, x, (T)1, fabs(x) < (T)0x1p-28 ? x : end);
 }
 #define OW_LOGARITHM(NAME) \
     OW_INLINE float NAME(float x) { return NAME##_of(x); } \

@@ -184,7 +184,7 @@ OW_ORDINARY(cosh, float, above(x, 87.0f), ordinary_cosh(x))
 OW_ORDINARY(cosh, double, above(x, 708.0), ordinary_cosh(x))
 OW_ORDINARY(expm1, float, above(x, 86.5f), expm1_of(x, exp_rest(zero_if_tiny(x))))
 OW_ORDINARY(expm1, double, above(x, 708.0), expm1_of(x, half_expm1_inside(zero_if_tiny(x))))
-OW_ORDINARY(tanh, float, small_cube(x), tanh_of<true>(x))
+OW_ORDINARY(tanh, float, 0u, tanh(x))  // which has no shorter form
 OW_ORDINARY(tanh, double, small_cube(x), tanh_of<true>(x))
 #endif
 #ifndef OW_NO_ANGLES
@@ -208,16 +208,20 @@ OW_ORDINARY_ARC(double)
     OW_ORDINARY(log2, T, not_normal(x), log2_of(mantissa_of_normal(x)))                       \
     OW_ORDINARY(log10, T, not_normal(x), log10_of(mantissa_of_normal(x)))                     \
     OW_ORDINARY(log1p, T, not_normal((T)1 + x), (log1p_of<T, true>(x)))                       \
-    OW_ORDINARY(atanh, T, above(x, (T)1) - 1, (atanh_of<T, true>(x)))                         \
-    OW_ORDINARY(asinh, T, above(x, (T)0x1p60), (asinh_of<T, true>(x)))                        \
-    OW_ORDINARY(acosh, T, host_bits(x) | (host_bits(x) - Format<T>::ONE) | above(x, (T)0x1p60), (acosh_of<T, true>(x)))
+    OW_ORDINARY(atanh, T, 0u, atanh(x))  /* which have no shorter form */                        \
+    OW_ORDINARY(asinh, T, 0u, asinh(x))                                                       \
+    OW_ORDINARY(acosh, T, 0u, acosh(x))
 OW_ORDINARY_LOGARITHM(float)
 OW_ORDINARY_LOGARITHM(double)
 #endif
 #ifndef OW_NO_POWERS
-#define OW_ORDINARY_ROOT(T, RARE) OW_ORDINARY(cbrt, T, RARE, copysign(cbrt_of<true>(fabs(x)), x))
-OW_ORDINARY_ROOT(float, not_normal(fabs(x)) | (host_bits(fabs(x)) - host_bits(0x1p-60f)))
-OW_ORDINARY_ROOT(double, not_normal(fabs(x)) | (host_bits(fabs(x)) - host_bits(0x1p-900)))
+// 0 is ordinary, too.
+template <class T> OW_INLINE auto not_normal_root(T x, T least) {
+    const auto size = host_bits(fabs(x));
+    return (Format<T>::ENDLESS - 1 - size) | ((size - host_bits(least)) & (0 - size));
+}
+OW_ORDINARY(cbrt, float, not_normal_root(x, 0x1p-60f), copysign(near_cbrt(fabs(x)), x))
+OW_ORDINARY(cbrt, double, not_normal_root(x, 0x1p-900), copysign(near_cbrt(fabs(x)), x))
 // The whole exponent takes part in one product, which neither overflows nor is subnormal.
 OW_INLINE float ordinary_exp(Pair<float> x) {
     const FloatRest e = exp_rest(zero_if_minute(x.hi));

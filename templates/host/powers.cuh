@@ -66,9 +66,6 @@ OW_INLINE double pow(double x, double y) { return pow_of(x, y); }
 OW_INLINE double power_of(double whole) {
     return power_of_two((long long)(host_bits(whole + 6755399441055744.0) - 0x4338000000000000ULL));
 }
-template <class T> OW_INLINE T root_or_end(T root, T x) {  // the root of 0 is 0
-    return fabs(x) < of_bits(Format<T>::ENDLESS) ? copysign(root, x) : x + x;
-}
 // The cube root of a float from 2**-60 on.  A third of the exponent, taken off that of 1, is the inverse
 // root to 3.5 in 100; three terms of w = 1 - x z**3 make 2e-5 of that, and a step of Newton, whose residual
 // is exact enough, the root.  So nothing is divided, and the exponent not split.
@@ -93,23 +90,24 @@ OW_INLINE double near_cbrt(double x) {
     const double lost = fma(y, y, -y_square), left = fma(-lost, y, fma(-y_square, y, x));
     return fma(left, 0.3333333333333333 * square, y);
 }
-// Below the least number of the form a power of two is taken out: of a subnormal number that which counts it.
-template <bool NORMAL> OW_INLINE float cbrt_of(float size) {
-    if constexpr (NORMAL) return near_cbrt(size);
-    const bool subnormal = size < 0x1p-126f, small = size < 0x1p-60f;
-    const float lifted = host_float(host_bits(size) + (small ? 96u << 23 : 0u));
-    const float x = subnormal ? raised(size) * 2.0f : lifted;
-    return near_cbrt(x) * (subnormal ? 0x1p-50f : small ? 0x1p-32f : 1.0f);
+// A number below the least one of the form, times 2**96 or 2**300.  A subnormal one has no digit before
+// the point: with the exponent of the least normal number and what that adds taken off it is the same.
+OW_INLINE float lifted(float size) {
+    const bool subnormal = size < 0x1p-126f;
+    return host_float(host_bits(size) + (subnormal ? 97u << 23 : 96u << 23)) - (subnormal ? 0x1p-30f : 0.0f);
 }
-template <bool NORMAL> OW_INLINE double cbrt_of(double size) {
-    if constexpr (NORMAL) return near_cbrt(size);
-    const bool subnormal = size < 0x1p-1022, small = size < 0x1p-900;
-    const double lifted = host_double(host_bits(size) + (small ? 300ULL << 52 : 0ULL));
-    const double x = subnormal ? raised(size) : lifted;
-    return near_cbrt(x) * (subnormal ? 0x1p-358 : small ? 0x1p-100 : 1.0);
+OW_INLINE double lifted(double size) {
+    const bool subnormal = size < 0x1p-1022;
+    return host_double(host_bits(size) + (subnormal ? 301ULL << 52 : 300ULL << 52)) - (subnormal ? 0x1p-722 : 0.0);
 }
-OW_INLINE float cbrt(float x) { return root_or_end(cbrt_of<false>(fabs(x)), x); }
-OW_INLINE double cbrt(double x) { return root_or_end(cbrt_of<false>(fabs(x)), x); }
+template <class T> OW_INLINE T cbrt_of(T x, T least, T scale) {
+    const T size = fabs(x);
+    const bool small = size < least;
+    const T root = near_cbrt(small ? lifted(size) : size) * (small ? scale : (T)1);
+    return size < of_bits(Format<T>::ENDLESS) ? copysign(root, x) : x;
+}
+OW_INLINE float cbrt(float x) { return cbrt_of(x, 0x1p-60f, 0x1p-32f); }
+OW_INLINE double cbrt(double x) { return cbrt_of(x, 0x1p-900, 0x1p-100); }
 OW_INLINE float ldexp(float x, int n) {  // no double is rounded on the way
     n = n > 300 ? 300 : n < -300 ? -300 : n;
     return (float)((double)x * power_of_two(n));

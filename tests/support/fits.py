@@ -154,6 +154,7 @@ FITS: dict[str, Fit] = {
     "float sinh": Fit(series(factorials(3, 2)), 0, 1, 3, 2e-7, single=True),
     "float log": Fit(log_tail, SQRT2 / 2 - 1, SQRT2 - 1, 8, 2e-7, single=True),
     "float atanh": Fit(series(odd_reciprocals(2, 1)), 0, (SQRT2 - 1) ** 4, 3, 2e-7, single=True),
+    "float half log": Fit(odd_tail(np.arctanh), 0, 0.0744, 3, 2e-7, single=True),
     "float asin": Fit(series(arcsine_terms()), 0, 0.25, 5, 2e-7, single=True),
     "float atan": Fit(odd_tail(np.arctan), 0, 1, 9, 2e-7, single=True),
     "float sin": Fit(series(factorials(3, 2, -1)), 0, EIGHTH**2, 3, 2e-7, single=True),
