@@ -281,7 +281,8 @@ class Kernel:
         found = GEOMETRY[self.template].grid(self.toggles, size)
         if self.most_blocks:
             found = (min(found[0], self.most_blocks), *found[1:])
-        if found[0] > MOST_BLOCKS or found[1] > MOST_BLOCKS_Y:
+        most = MOST_BLOCKS if self.target == "host" else MOST_BLOCKS_Y  # a host counts them itself
+        if found[0] > MOST_BLOCKS or found[1] > most:
             raise LaunchError(
                 f"{self.name}: {found[0]} x {found[1]} blocks are more than a grid has; call it "
                 "for parts of the batch, or with larger tiles"

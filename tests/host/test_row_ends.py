@@ -261,3 +261,19 @@ def test_short_rows_that_are_joined_in_the_middle_are_one_row():
     kernel = kernel_of(lambda x: np.concatenate([x, x], axis=1), x)
     assert "columns n2 * n1" in kernel.source or "columns n3 * n2" in kernel.source
     assert "divided" not in kernel.source
+
+
+# A grid of a GPU has 65,535 blocks along y; a host counts its chunks itself.
+LONG = {
+    "stacked": lambda x: np.stack([x[:9_000_000], x[:9_000_000] + np.uint8(1)]),
+    "backwards": lambda x: x.reshape(2, -1)[:, ::-1] + np.uint8(1),
+    "rolled": lambda x: np.roll(x.reshape(2, -1), 7, 1),
+    "padded": lambda x: np.pad(x.reshape(2, -1), ((0, 0), (3, 3))),
+}
+
+
+@pytest.mark.parametrize("of", LONG)
+def test_a_row_may_have_more_chunks_than_a_grid_of_a_gpu_has_blocks(of):
+    x = np.arange(2 * 65_536 * 128, dtype=np.uint32).astype(np.uint8)
+
+    np.testing.assert_array_equal(ow.fuse(LONG[of])(x), LONG[of](x))
