@@ -61,7 +61,7 @@ class GroupFacts(GroupOperands):
         )
 
     def _row_elements(self, cols: int) -> int:
-        """What a chunk of a row has at most, so that rows have a whole one; 0 for any number."""
+        """Elements of a chunk of a row, of which rows have a whole one; 0 for any number."""
         return 0
 
     def _is_of_row(self, node: Node) -> bool:

@@ -18,7 +18,7 @@ from opweave.compiler.codegen.short_numbers import Range, ranges
 from opweave.compiler.codegen.vectorised import keeps_before
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Symbol, Value
-from opweave.compiler.kernels.blocks import columns_of, run_of
+from opweave.compiler.kernels.blocks import columns_of, rises, run_of
 from opweave.compiler.kernels.kernel_parts import Line, OperandLoad
 from opweave.compiler.kernels.layout import Access, Places
 from opweave.compiler.kernels.param import Param
@@ -157,7 +157,9 @@ class TableReads(Registers):
         if operand.id not in self.places_of:
             lines = [line.source for n in nodes for line in self._bind(n, Phase.INDEX)]
             name = self._fresh(f"places{len(self.places_of)}")
-            self.places_of[operand.id] = Places(name, tuple(lines), self.names[operand.id])
+            self.places_of[operand.id] = Places(
+                name, tuple(lines), self.names[operand.id], rises(self.makers, operand)
+            )
         return "places", self.places_of[operand.id].name
 
     def _block(

@@ -20,6 +20,8 @@ from opweave.compiler.kernels.walks import Operand as ArrayOperand
 Makers = Mapping[int, Node]
 # Operators that shift the places of a run, and how.
 SHIFTS = {"add": "+", "subtract": "-"}
+# Those that never take two places further apart, nor change their order.
+STEADY = {*SHIFTS, "clip", "minimum", "maximum"}
 
 
 def run_of(makers: Makers, place: Operand) -> tuple[Value, list[tuple[str, Scalar]]] | None:
@@ -36,6 +38,17 @@ def run_of(makers: Makers, place: Operand) -> tuple[Value, list[tuple[str, Scala
         shifts.insert(0, (sign, by))
         node = makers.get(before.id)
     return None if node is None else (node.result, shifts)
+
+
+def rises(makers: Makers, place: Operand) -> bool:
+    """Whether places follow a coordinate, or stay where they are: clipped and shifted ones."""
+    node = makers.get(place.id) if isinstance(place, Value) else None
+    while node is not None and not node.is_coordinate:
+        before, *by = node.operands
+        if node.operator.name not in STEADY or not all(isinstance(o, Scalar) for o in by):
+            return False
+        node = makers.get(before.id) if isinstance(before, Value) else None
+    return node is not None
 
 
 @dataclass(frozen=True)

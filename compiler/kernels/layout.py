@@ -78,11 +78,13 @@ class Places:
     Attributes:
         lines: what computes it, each with its comment.
         place: what they call it.
+        rises: from one column to the next it rises by 1 or not at all.
     """
 
     name: str
     lines: tuple[str, ...]
     place: str
+    rises: bool = False
 
     @property
     def notes_faults(self) -> bool:

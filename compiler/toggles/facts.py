@@ -102,7 +102,7 @@ class Facts:
         in_chunks: operands that are read or written in chunks of consecutive elements.
         one_by_one: operands that are read element by element.
         is_flat: all operands lie densely, and are walked as one row.
-        row_elements: the power of two that the row of a map on a host has at least, 0 of others.
+        row_elements: elements of a chunk, which rows of a map on a host have; 0 for any.
         columns: columns that a thread walks together, where a reduction goes down columns.
         across: threads of a block side by side there.
         channels: values of a pixel, in a loop over pixels.

@@ -150,13 +150,16 @@ template <int N, class S>
 __attribute__((noinline)) void join_part(S* kept, const S* from, const S* other, int count) {
     for (int l = 0; l < N; ++l) kept[l] = l < count ? from[l] : other[l];
 }
-// Where each chunk is one of two, processors ask too late for what comes next: asked for here, so many bytes ahead,
-// moves of 8 MB take 0.8 of their time, and short ones no longer.
+// Where chunks are chosen, processors ask too late for what comes next: asked for here, so many bytes ahead, moves of
+// 8 MB take 0.8 of their time, and short ones no longer.
 enum { OW_AHEAD = 4096 };
+template <int N, class S> OW_INLINE void ask_ahead(const S* at) {
+    for (int b = 0; b < N * (int)sizeof(S); b += 64) __builtin_prefetch((const char*)at + OW_AHEAD + b);
+}
 template <int N, class S> OW_INLINE void join_at(Chunk<S, N>& r, const S* before, const S* behind, index_t count) {
     if (count > 0 && count < N) seldom<join_part<N, S>>(r.kept, before, behind, (int)count);
     r.at = count >= N ? before : count > 0 ? r.kept : behind;
-    for (int at = 0; at < N * (int)sizeof(S); at += 64) __builtin_prefetch((const char*)r.at + OW_AHEAD + at);
+    ask_ahead<N>(r.at);
 }
 template <int N, class S> inline constexpr S NOTHING[N] = {};
 template <int N, class S> OW_INLINE void join_chunks(Chunk<S, N>& r, const Chunk<S, N>& other, index_t count) {
@@ -224,6 +227,17 @@ template <int N, class F> OW_INLINE auto places_of(index_t j0, F place) {
     found.run = apart == 0;
     return found;
 }
+// The same of places that rise by 1 or stay: both ends tell whether they are a run.
+template <int N, class F> OW_INLINE auto rising_places_of(index_t j0, F place) {
+    Places<N, decltype(place(j0))> found;
+    const auto first = place(j0);
+    found.run = place(j0 + N - 1) - first == N - 1;
+    if (found.run)
+        for (int l = 0; l < N; ++l) found.at[l] = first + l;
+    else
+        for (int l = 0; l < N; ++l) found.at[l] = place(j0 + l);
+    return found;
+}
 template <int N, class S, class I>
 OW_INLINE void gather_places(S (&kept)[N], const S* p, index_t stride, index_t extent, const Places<N, I>& places) {
     I outside = 0;  // negative where one is
@@ -249,5 +263,6 @@ OW_INLINE void load_places(R (&r)[N], const S* p, index_t stride, index_t extent
 template <int N, class S, class I>
 OW_INLINE void load_places(Chunk<S, N>& r, const S* p, index_t stride, index_t extent, const Places<N, I>& places) {
     r.at = elements_at(r.kept, p, stride, extent, places);
+    ask_ahead<N>(r.at);
 }
 #endif
