@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import counted_axes, product_of
 from opweave.compiler.arrays.traced_operators import is_traced, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes import OPERATORS, dtypes, rules
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.core import Operator
+from opweave.opcodes.core import Operator, TypeRule
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import UnsupportedError
 
@@ -82,10 +83,35 @@ def check_count(name: str, a: Any, axis: Any, ddof: Any = 0) -> None:
         raise UnsupportedError(f"{name} of too few elements, of which NumPy warns")
 
 
+# Reductions that are maps of an axis of one element: how the type of their result follows.
+OF_ONE: dict[str, TypeRule] = {
+    "sum": rules.summation, "mean": rules.averaging, "prod": rules.summation, "max": rules.first,
+    "min": rules.first, "any": rules.truth, "all": rules.truth,
+}  # fmt: skip
+
+
 def reduced(name: str, a: Any, axis: Any, keepdims: Any, **attrs: Any) -> Any:
     """A reduction along some axes."""
     axis = axis_of(name, axis)
+    made = _of_one(name, a, axis, attrs)
+    if made is not None:
+        return made if keepdims else np.squeeze(made, counted_axes(name, axis, a.ndim))
     return apply(OPERATORS[name], a, axis=axis, keepdims=bool(keepdims), **attrs)
+
+
+def _of_one(name: str, a: Any, axis: Any, attrs: Mapping[str, Any]) -> Any:
+    """A reduction along axes of one element, which stay; None of others.
+
+    A complex product with 1, and a quotient by it, have other infinities and NaN than the number.
+    """
+    axes = counted_axes(name, axis, a.ndim)
+    if name not in OF_ONE or not 0 < len(axes) < a.ndim or a.value.dtype.is_complex:
+        return None
+    if any(a.value.shape[d] != 1 for d in axes):
+        return None
+    (to,) = OF_ONE[name]((a.value.dtype,), tuple(attrs.items()))[1]
+    made = a.astype(to.numpy)
+    return made + to.numpy.type(0) if name in ("sum", "mean") else made  # 0 of -0
 
 
 def mask_of(where: Any, a: Any) -> Any:

@@ -108,3 +108,33 @@ def test_an_array_without_dimensions_is_numpys(function):
     x = np.array(3.0)
 
     assert outcome(ow.fuse(function), x) == outcome(function, x)
+
+
+OF_ONE = {
+    "sums": lambda x: (x.sum(0), x.sum((0, 2)), x.sum(0, keepdims=True), np.add.reduce(x, 0)),
+    "means": lambda x: (x.mean(0), x.mean(2, keepdims=True)),
+    "products": lambda x: (x.prod(0), x.prod((0, 2))),
+    "extremes": lambda x: (x.max(0), x.min(2), np.maximum.reduce(x, (0, 2))),
+    "truths": lambda x: (x.any(0), x.all((0, 2)), np.logical_and.reduce(x, 0)),
+    "of another type": lambda x: (x.sum(0, dtype=np.float32), x.prod(2, dtype=np.float64)),
+    "with a mask": lambda x: (x.sum(0, where=x != 0), x.max(0, initial=1, where=x != 0)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "u1", "?", "c16"])
+@pytest.mark.parametrize("name", OF_ONE)
+def test_an_axis_of_one_element_is_reduced_by_a_map(name, dtype):
+    values = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, -3, 255]
+    with np.errstate(invalid="ignore"):
+        x = np.array(values).astype(dtype).reshape(1, -1, 1)
+        made, expected = ow.fuse(OF_ONE[name])(x), OF_ONE[name](x)
+    for one, other in zip(made, expected, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+        if one.dtype.kind == "f":
+            sure = ~np.isnan(one)
+            np.testing.assert_array_equal(np.signbit(one[sure]), np.signbit(other[sure]))
+        assert not np.shares_memory(one, x)
+    if dtype != "c16":
+        kernels = ow.fuse(OF_ONE[name]).lower(x, target="host").kernels
+        assert {kernel.data.template for kernel in kernels} == {"map"}
