@@ -22,6 +22,7 @@ from opweave.compiler.kernels.kernel_parts import Line
 from opweave.compiler.kernels.walks import DimList, MatrixWalk, Walk, collapse
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.toggles.facts import Facts
+from opweave.compiler.toggles.rows import MOST_FEW
 from opweave.opcodes.codes import Phase
 
 # Columns from which a vector's lanes are worth filling with them.
@@ -123,7 +124,14 @@ class ColumnsAssembler(MatrixAssembler):
     def facts(self) -> Facts:
         columns = 1 << (count(self.walk.cols, self.extents) - 1).bit_length()
         bounded = min(max(columns, COLUMNS_FROM), MOST_COLUMNS)
-        return replace(super().facts(), large=False, row_chunks=1, columns=bounded)
+        rows = count(self.walk.rows, self.extents)
+        found = super().facts()
+        assert found.plan is not None
+        own = self.device.is_host and 0 < rows <= found.plan.lanes
+        few = rows if own and rows <= MOST_FEW else 0
+        return replace(
+            found, large=False, row_chunks=1, columns=bounded, few_rows=few, own_lanes=own
+        )
 
     def _chooses(self, reduced: Sequence[Node]) -> bool:
         return False  # all elements of a column are inside

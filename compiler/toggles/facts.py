@@ -104,6 +104,8 @@ class Facts:
         is_flat: all operands lie densely, and are walked as one row.
         row_elements: elements of a chunk, which rows of a map on a host have; 0 for any.
         columns: columns that a thread walks together, where a reduction goes down columns.
+        few_rows: the rows there, on a host and where they are few; 0 of others.
+        own_lanes: they are no more than the running values of a column.
         across: threads of a block side by side there.
         channels: values of a pixel, in a loop over pixels.
         heavy: for scans, an element also takes special functions or conversions.
@@ -134,6 +136,8 @@ class Facts:
     is_flat: bool = False
     row_elements: int = 0
     columns: int = 1
+    few_rows: int = 0
+    own_lanes: bool = False
     across: int = 1
     channels: int = 0
     heavy: bool = False

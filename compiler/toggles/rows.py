@@ -48,6 +48,17 @@ def _holds_tile(value: int, facts: Facts) -> str:
     return "a part has several tiles" if value and not _scan_plan(facts).held else ""
 
 
+def _have_lanes(value: int, facts: Facts) -> str:
+    return "there are more rows than running values" if value and not facts.own_lanes else ""
+
+
+def _has_rows(value: int, facts: Facts) -> str:
+    return "the matrix has other rows" if value not in (0, facts.few_rows) else ""
+
+
+# Rows up to which a kernel of a host that goes down columns is compiled for just so many: sums of
+# three rows of float32 take 0.6 of the time.
+MOST_FEW = 4
 # Elements of one operand that a thread may hold.
 MOST_ELEMENTS = 128
 # Elements of a chunk on a host, and bytes of one where all operands are one dense row: `u *= 2` of
@@ -247,7 +258,15 @@ ROW = (
 )  # fmt: skip
 COLUMNS = (
     power("COLUMNS", "neighbouring columns that a block goes down together", lambda f: f.columns),
-)
+    Toggle(
+        "USE_OWN_LANES", "each row has a running value of its own, which begins with it",
+        lambda f: int(f.own_lanes), _have_lanes,
+    ),
+    Toggle(
+        "ROWS", "the rows, where they are few: loops unroll by them; 0 for any number",
+        lambda f: f.few_rows, _has_rows, (0, *range(1, MOST_FEW + 1)),
+    ),
+)  # fmt: skip
 PARTS = (
     power(
         "PARTS", "accumulation plan: blocks that share a row", lambda f: _plan(f).parts,

@@ -9,6 +9,8 @@
 #define THREADS_PER_ROW   1    // accumulation plan: threads that share a row
 #define LANES             32   // accumulation plan: running values of one thread
 #define COLUMNS           64   // neighbouring columns that a block goes down together
+#define USE_OWN_LANES     0    // each row has a running value of its own, which begins with it
+#define ROWS              0    // the rows, where they are few: loops unroll by them; 0 for any number
 #include "opweave.cuh"
 
 #define EACH_COLUMN for (int l = 0; l < COLUMNS; ++l)
@@ -21,24 +23,27 @@ column_sum_row_f32(
     const index_t cols)
 {
     // index: a block takes neighbouring columns from the first row to the last
+    const index_t down = ROWS ? ROWS : rows;
     const index_t j0 = (index_t)blockIdx.x * COLUMNS;
 
     // pass 0: sum
     float sum0_acc[LANES][COLUMNS];
-    for (int k = 0; k < LANES && k / 2 <= rows; ++k)
+    for (int k = USE_OWN_LANES ? (int)down : 0; k < LANES && (k == 0 || k / 2 < down); ++k)
         EACH_COLUMN sum0_acc[k][l] = 0;
-    for (index_t row = 0; row < rows; ++row) {
+    for (index_t row = 0; row < down; ++row) {
         const int k = (int)(row % LANES);
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
+        ask_ahead<COLUMNS>(x + row * cols + j0);
         EACH_COLUMN {
+            if (USE_OWN_LANES) sum0_acc[k][l] = 0;
             const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
             sum0_acc[k][l] = sum0_acc[k][l] + v0;  // sum: f32[n1], line 2
         }
     }
     // sum: 1 thread x 32 lanes: upper half onto lower half; lanes that no row reached are left out
     for (int half = LANES / 2; half > 0; half /= 2)
-        for (int k = 0; k < half && half < rows; ++k)
+        for (int k = 0; k < half && half < down; ++k)
             EACH_COLUMN sum0_acc[k][l] = sum0_acc[k][l] + sum0_acc[k + half][l];
     float sum0[COLUMNS];
     EACH_COLUMN sum0[l] = sum0_acc[0][l];

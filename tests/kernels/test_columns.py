@@ -243,3 +243,23 @@ def test_one_program_serves_other_rows_and_columns():
     for shape in ((77, 45), (1, 45), (300, 46), (64, 64)):
         x = numbers(*shape)
         np.testing.assert_allclose(fused(x), standardise(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4, 5, 8, 9, 31, 32, 33, 65])
+def test_few_rows_have_the_same_bits_however_they_are_walked(rows):
+    x = numbers(rows, 70)
+    found = ow.fuse(standardise)
+    toggles = found.lower(x, target="host").kernels[0].data.toggles
+    plain = found.with_toggles(ROWS=0, USE_OWN_LANES=0)
+
+    assert (toggles["ROWS"], toggles["USE_OWN_LANES"]) == (rows * (rows <= 4), rows <= 32)
+    assert found(x).tobytes() == plain(x).tobytes()
+    assert found.with_toggles(ROWS=0)(x).tobytes() == plain(x).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("toggles", "reason"), [({"ROWS": 3}, "other rows"), ({"USE_OWN_LANES": 1}, "more rows")]
+)
+def test_rows_that_a_matrix_has_not_are_refused(toggles, reason):
+    with pytest.raises(ow.errors.ToggleError, match=reason):
+        ow.fuse(standardise).with_toggles(**toggles).lower(numbers(40, 45), target="host")
