@@ -34,7 +34,6 @@ column_sum_row_f32(
         const int k = (int)(row % LANES);
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
-        ask_ahead<COLUMNS>(x + row * cols + j0);
         EACH_COLUMN {
             if (USE_OWN_LANES) sum0_acc[k][l] = 0;
             const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2

@@ -35,7 +35,6 @@ standardise_row_f32(
         const int k = (int)(row % LANES);
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
-        ask_ahead<COLUMNS>(x + row * cols + j0);
         EACH_COLUMN {
             if (USE_OWN_LANES) sum0_acc[k][l] = 0;
             sum0_acc[k][l] = sum0_acc[k][l] + x_v[l];  // sum: f32[n1], line 2
@@ -58,7 +57,6 @@ standardise_row_f32(
         const int k = (int)(row % LANES);
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
-        ask_ahead<COLUMNS>(x + row * cols + j0);
         EACH_COLUMN {
             if (USE_OWN_LANES) sum1_acc[k][l] = 0;
             const float v4 = x_v[l] - v3[l];  // subtract: f32[n0, n1], line 2
@@ -80,7 +78,6 @@ standardise_row_f32(
     for (index_t row = 0; row < down; ++row) {
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
-        ask_ahead<COLUMNS>(x + row * cols + j0);
         float out_v[COLUMNS];
         EACH_COLUMN {
             const float v10 = x_v[l] - v2[l];  // subtract: f32[n0, n1], line 2
