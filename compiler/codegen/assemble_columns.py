@@ -21,8 +21,8 @@ from opweave.compiler.ir.values import count
 from opweave.compiler.kernels.kernel_parts import Line
 from opweave.compiler.kernels.walks import DimList, MatrixWalk, Walk, collapse
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
+from opweave.compiler.toggles.columns import MOST_FEW
 from opweave.compiler.toggles.facts import Facts
-from opweave.compiler.toggles.rows import MOST_FEW
 from opweave.opcodes.codes import Phase
 
 # Columns from which a vector's lanes are worth filling with them.

@@ -36,7 +36,7 @@ SHORT = 512
 # Bytes of elements of which the chunks of rows of so many columns are longer: a roll of uint8 or
 # int16 takes 0.7 to 0.9 of the time.
 NARROW, LONG_ROW = 2, 512
-# Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
+# Columns that 65535 blocks (the limit of gridDim.y) of 256 threads of a GPU cover.
 WIDEST = 65535 * 256
 # Operations of a value, see ``Cost.slots``, from which on a row keeps it.
 WORTH_KEEPING = 8
@@ -132,8 +132,7 @@ class MapAssembler(Assembler):
             return None
         made = walk_map(self.form.space, operands, len(walk.inner) + 1)
         is_one = len(collapse(columns_of(made), [*self.operands.values()])) == 1
-        is_wide = count(made.cols, self.extents) <= WIDEST
-        is_run = is_one and is_wide and self.blocks.fits(made)
+        is_run = is_one and self.blocks.fits(made)
         return made if is_run and self.blocks.are_joined(made) else None
 
     def _walk_of(self, operands: Sequence[ArrayOperand]) -> Walk:
@@ -141,7 +140,8 @@ class MapAssembler(Assembler):
         most = 0 if self._index else 2 if self.device.is_host and self.coordinates else 1
         for columns in range(1, most + 1):
             walk = walk_map(self.form.space, operands, columns)
-            if WIDE[self.device.is_host] <= count(walk.cols, self.extents) <= WIDEST:
+            cols = count(walk.cols, self.extents)
+            if WIDE[self.device.is_host] <= cols and (self.device.is_host or cols <= WIDEST):
                 return walk
         return walk_map(self.form.space, operands)
 

@@ -42,7 +42,7 @@ class TableReads(Registers):
         self.places_of: dict[int, Places] = {}  # by the id of the places
         self.row_level = set(self.form.row_values)
         asks = self.form.kind in ("map", "scan_columns") and (self.tables or self._keeps_some())
-        if asks and self.walk.outer:
+        if asks:
             stored = {v.id for v in self.group.outputs}
             for node in self.nodes:
                 if self._is_row_level(node) and not node.is_scan and node.result.id not in stored:

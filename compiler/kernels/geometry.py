@@ -15,6 +15,11 @@ Toggles = Mapping[str, int]
 Grid = tuple[int, int, int]
 
 
+def is_grid(blocks: Grid, on_host: bool) -> bool:
+    """Whether a launch may have so many blocks; a host counts them itself."""
+    return blocks[0] <= MOST_BLOCKS and blocks[1] <= (MOST_BLOCKS if on_host else MOST_BLOCKS_Y)
+
+
 class LaunchSize(NamedTuple):
     """The elements of a launch, and whether the rows are walked one by one."""
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from opweave.compiler.ir.accumulation import Plan
 from opweave.compiler.ir.values import Extent, Extents, Scalar, count
 from opweave.compiler.kernels.addressed import Factor
-from opweave.compiler.kernels.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y, LaunchSize
+from opweave.compiler.kernels.geometry import GEOMETRY, LaunchSize, is_grid
 from opweave.compiler.kernels.kernel_parts import (
     Carried,
     Line,
@@ -281,8 +281,7 @@ class Kernel:
         found = GEOMETRY[self.template].grid(self.toggles, size)
         if self.most_blocks:
             found = (min(found[0], self.most_blocks), *found[1:])
-        most = MOST_BLOCKS if self.target == "host" else MOST_BLOCKS_Y  # a host counts them itself
-        if found[0] > MOST_BLOCKS or found[1] > most:
+        if not is_grid(found, self.target == "host"):
             raise LaunchError(
                 f"{self.name}: {found[0]} x {found[1]} blocks are more than a grid has; call it "
                 "for parts of the batch, or with larger tiles"

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from opweave.compiler.ir.accumulation import Plan, ScanPlan
 from opweave.compiler.ir.device import Device
-from opweave.compiler.toggles import rows
+from opweave.compiler.toggles import columns, rows
 from opweave.compiler.toggles.facts import Declared, Facts, Toggle, one_of
 from opweave.compiler.toggles.rows import COMMON, MOST_CHUNKS, MOST_ELEMENTS, PLAN, SHUFFLE
 from opweave.compiler.toggles.shared_memory import (
@@ -34,9 +34,9 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "map": (*COMMON, *rows.MAP),
     "pixel": (*COMMON, *rows.PIXEL),
     "row": (*COMMON, SHUFFLE, *PLAN, *rows.ROW),
-    "columns": (*COMMON, *PLAN, *rows.COLUMNS),
+    "columns": (*COMMON, *PLAN, *columns.COLUMNS),
     "reduce": (*COMMON, SHUFFLE, *PLAN, *rows.REDUCE),
-    "outer": (*COMMON, SHUFFLE, *PLAN, *rows.OUTER),
+    "outer": (*COMMON, SHUFFLE, *PLAN, *columns.OUTER),
     "scan": (*COMMON, *rows.SCAN),
     "scan_parts": (*COMMON, SHUFFLE, *PLAN, *rows.SCAN_PARTS),
     "scan_columns": (*COMMON, *rows.SCAN_COLUMNS),

@@ -48,17 +48,6 @@ def _holds_tile(value: int, facts: Facts) -> str:
     return "a part has several tiles" if value and not _scan_plan(facts).held else ""
 
 
-def _have_lanes(value: int, facts: Facts) -> str:
-    return "there are more rows than running values" if value and not facts.own_lanes else ""
-
-
-def _has_rows(value: int, facts: Facts) -> str:
-    return "the matrix has other rows" if value not in (0, facts.few_rows) else ""
-
-
-# Rows up to which a kernel of a host that goes down columns is compiled for just so many: sums of
-# three rows of float32 take 0.6 of the time.
-MOST_FEW = 4
 # Elements of one operand that a thread may hold.
 MOST_ELEMENTS = 128
 # Elements of a chunk on a host, and bytes of one where all operands are one dense row: `u *= 2` of
@@ -152,11 +141,6 @@ def _fits_registers(value: int, facts: Facts) -> str:
 def _covers_row(value: int, facts: Facts) -> str:
     short = value < facts.row_chunks <= _most_chunks(facts)
     return f"a row of this class takes {facts.row_chunks} chunks" if short else ""
-
-
-def _divides_columns(value: int, facts: Facts) -> str:
-    most = facts.columns
-    return f"threads have whole chunks of {most} columns at most" if value > most else ""
 
 
 def _scan_lanes(facts: Facts) -> int:
@@ -256,17 +240,6 @@ ROW = (
     ROWS_PER_BLOCK, *IN_REGISTERS,
     power("CHUNKS", OF_CHUNKS, _chunks_of_row),
 )  # fmt: skip
-COLUMNS = (
-    power("COLUMNS", "neighbouring columns that a block goes down together", lambda f: f.columns),
-    Toggle(
-        "USE_OWN_LANES", "each row has a running value of its own, which begins with it",
-        lambda f: int(f.own_lanes), _have_lanes,
-    ),
-    Toggle(
-        "ROWS", "the rows, where they are few: loops unroll by them; 0 for any number",
-        lambda f: f.few_rows, _has_rows, (0, *range(1, MOST_FEW + 1)),
-    ),
-)  # fmt: skip
 PARTS = (
     power(
         "PARTS", "accumulation plan: blocks that share a row", lambda f: _plan(f).parts,
@@ -285,11 +258,6 @@ SCAN_PARTS = (
         lambda f: int(_scan_plan(f).held), _holds_tile,
     ),
 )  # fmt: skip
-OUTER = (
-    power("COLUMNS", "neighbouring columns of one thread", lambda f: f.columns, _divides_columns),
-    power("ACROSS", "threads side by side, with columns of their own", lambda f: f.across),
-    *PARTS,
-)
 # Elements that a host thread takes at once where nothing but the scan is computed: they stay in
 # registers (measured: 0.35 ns for an int64, 0.65 ns with 64).  More pay where they vectorise: g++
 # unrolls short loops instead (an exp: 0.9 ns with 64, 3.9 ns with 8).

@@ -139,7 +139,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         r"const index_t chunks = |c <= chunks",
         "More rounds, in which every chunk lies behind the row and its guard lets nothing through.",
     ),
-    (r"half <= rows", "Lanes that no row reached hold the identity, which changes no other."),
+    (r"half <= down", "Lanes that no row reached hold the identity, which changes no other."),
     (
         r"scan\.cu\.j2:\d+: .*(tile <= tiles|const index_t tiles = )",
         "One more tile, all of which lies behind the row: nothing of it is stored.",
