@@ -277,3 +277,24 @@ def test_a_row_may_have_more_chunks_than_a_grid_of_a_gpu_has_blocks(of):
     x = np.arange(2 * 65_536 * 128, dtype=np.uint32).astype(np.uint8)
 
     np.testing.assert_array_equal(ow.fuse(LONG[of])(x), LONG[of](x))
+
+
+# Of a single row, its number is a value of the row as well.
+SINGLE = {
+    "rolled": lambda x: np.roll(x, 3, -1),
+    "rolled along one": lambda x: np.roll(x, 1, 0),
+    "joined": lambda x: np.concatenate([x, x + 1], -1),
+    "taken": lambda x: x[np.arange(len(x))[::-1]],
+    "repeated": lambda x: np.tile(x, 2),
+}
+
+
+@pytest.mark.parametrize("shape", [(1, 130), (1, 1, 130), (1, 5, 130)])
+@pytest.mark.parametrize("of", SINGLE)
+def test_a_single_row_is_read_in_chunks(of, shape):
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    fused = ow.fuse(SINGLE[of])
+    sources = [kernel.source for kernel in fused.lower(x, target="host").kernels]
+
+    np.testing.assert_array_equal(fused(x), SINGLE[of](x))
+    assert not any("read_at" in source for source in sources)

@@ -140,6 +140,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "More rounds, in which every chunk lies behind the row and its guard lets nothing through.",
     ),
     (r"half <= down", "Lanes that no row reached hold the identity, which changes no other."),
+    (r"k / 2 <= down", "More lanes begin with the identity than are joined."),
     (
         r"scan\.cu\.j2:\d+: .*(tile <= tiles|const index_t tiles = )",
         "One more tile, all of which lies behind the row: nothing of it is stored.",
