@@ -19,6 +19,7 @@ class AgainError(NoLoopError):
             another name for an array that is made anew while it holds it; "sizes", an array whose
             extents change; "items", a list that items of several types are appended to;
             "turns", an array of the call that another name gets, too, as in ``u, v = v, u``;
+            "enters", a name that holds an array of the call, or of the loop, when it ends;
             "wide", a list that gets integers that may be long.
     """
 
@@ -36,6 +37,7 @@ AGAIN = {
     "perhaps": "which is read behind the loop",
     "sizes": "an array whose extents change from round to round",
     "turns": "an array that another name gets",
+    "enters": "which may hold an array of the call behind the loop",
     "items": "a list of several types",
     "wide": "a list that gets integers that may be long",
     "copies": "another name for an array that the loop makes anew",

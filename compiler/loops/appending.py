@@ -83,7 +83,8 @@ class Appending(Statements):
         strictly = {name: self._perhaps_one(base, True) for name, base in bases.items() if base}
         for name, arrays in strictly.items():
             perhaps = self._perhaps_one(bases[name])
-            elsewhere = {*self.given, *self.in_lists} & (perhaps - {bases[name]})
+            numbered = self.given & self.ids.keys()  # of which the call knows which one is left
+            elsewhere = {*self.given, *self.in_lists} & (perhaps - {bases[name], *numbered})
             if elsewhere or any(arrays & strictly[n] for n in strictly if n != name):
                 raise NoLoopError(f"{name}, another name for an array that the loop makes")
 

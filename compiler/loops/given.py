@@ -124,6 +124,7 @@ class LoweredLoop:
         new_lists: names that hold a list that it has made, and which.
         unbound: names that may be unbound where they are read, by their numbers.
         turns: names that hold the array of one of several names; its place says of which.
+        entered: names that may hold what they held before; these arrays are called -1, -2, ...
     """
 
     source: str
@@ -137,6 +138,7 @@ class LoweredLoop:
     new_lists: Mapping[str, ReadList] = field(default_factory=dict)
     unbound: tuple[str, ...] = ()
     turns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    entered: tuple[str, ...] = ()
 
 
 @dataclass

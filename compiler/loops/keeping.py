@@ -57,6 +57,9 @@ class Keeping(NumberNames):
         for name in names:
             self.kept[name] = KeptName(name, self.text.unused(f"left_{name}"))
 
+    def gets_own(self, kinds: Iterable[str]) -> bool:
+        return any("x" in kind or kind.rpartition("_")[0] in self.held_by for kind in kinds)
+
     def kept_arrays(self) -> set[str]:
         """Those that hold arrays that the loop makes.
 
@@ -160,7 +163,7 @@ class Keeping(NumberNames):
         for other, h in self.env.items():
             if isinstance(h, Strided) and holder in h.one_with:
                 self.env[other] = replace(h, one_with=h.one_with - {holder})
-        if self.known.get("copies"):
+        if self.known.get("copies") or self.known.get("enters"):
             count = self.text.variable("int64", "arrays_made")
             self.ids[holder] = self.variable(name, kind + "_id", "int64")
             self.text.add(f"{self.ids[holder]} = ++{count};")

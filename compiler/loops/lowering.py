@@ -67,6 +67,7 @@ class Lowering(Rendering):
         self.one_base: dict[str, str] = {}  # of arrays that names get in turns
         self.turns: dict[str, tuple[str, ...]] = {}
         self.turned: dict[str, tuple[str, ...]] = {}
+        self.entered: tuple[str, ...] = ()
         self.read_lists = frozenset(lists)
         self.owners, self.attributes = objects.kinds, objects.names
         self.shared, self.stored = objects.shared, objects.stored
@@ -92,6 +93,7 @@ class Lowering(Rendering):
             )
         self.given |= {p.c_name for p in self.parameters} | set(self.call.extents)
         self._take_turns()
+        self._copy_entered()
         self.is_entered = True
         self.keep(self.kept_names)
         self.item_lists.added = lambda owner: self.first_item(node, owner)
@@ -110,6 +112,7 @@ class Lowering(Rendering):
             self.new_lists,
             tuple(self.unbound),
             self.turned,
+            self.entered,
         )
 
     def _take_turns(self) -> None:
@@ -125,6 +128,20 @@ class Lowering(Rendering):
             for name, whole in alike.items():
                 self.one_base[whole.base], self.turns[name] = one, tuple(alike)
                 self.env[name] = self.view_of(name, replace(whole, base=one, where=None))
+
+    def _copy_entered(self) -> None:
+        """Names that may still hold an array of the call when the loop ends: a copy, as in others.
+
+        The array keeps a name, so that nobody writes to the copy while the two are one.
+        """
+        for name, held in self.first.items():
+            is_whole = isinstance(held, Strided) and held.strides == dense_strides(held.sizes)
+            if is_whole and self.is_known("enters", name):
+                assert isinstance(held, Strided)
+                self.entered += (name,)
+                self.env[f"{name}, as it entered"] = held
+                self.ids[held.base] = str(-len(self.entered))
+                self.env[name] = self.copy_of(name, held)
 
     def _results(self, names: Sequence[str]) -> list[Result]:
         found = []
@@ -143,6 +160,8 @@ class Lowering(Rendering):
                 self.new_lists[name] = self.item_lists.all[held.name]
                 found.append(Result(name, int, ("0",)))
             elif held is None:
+                if self.may_enter(name):
+                    raise AgainError("enters", name)
                 found.append(self._perhaps_left(name))
             elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
@@ -224,6 +243,10 @@ class Lowering(Rendering):
     def may_be_number(self, name: str) -> bool:
         return name not in self.call.values or isinstance(self.first[name], Number)
 
+    def may_enter(self, name: str) -> bool:
+        is_given = not self.prefix and isinstance(self.first.get(name), Strided)
+        return is_given and not self.is_known("enters", name)
+
     def next_turn(self, name: str) -> str | None:
         whole = self.first.get(name)
         if self.prefix or not isinstance(whole, Strided):
@@ -231,7 +254,7 @@ class Lowering(Rendering):
         for other in (name, *sorted(self.changed)):
             held = self.first.get(other)
             is_alike = isinstance(held, Strided) and held.sizes == whole.sizes
-            if is_alike and not self.is_known("turns", other):
+            if is_alike and not (self.is_known("turns", other) or self.is_known("enters", other)):
                 return other
         return None
 

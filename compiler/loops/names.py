@@ -79,7 +79,7 @@ class LoopNames(Keeping):
                 return self.view_of(name, held)
             if self.is_left(held):
                 return self._array_in(name, self.copied(held))
-            return self.one_of_two(name, held, self._array_in(name, self.copied(held)))
+            return self.copy_of(name, held)
         if isinstance(held, Number):
             return self.number_in(name, held)
         if isinstance(held, Elements):
@@ -95,6 +95,10 @@ class LoopNames(Keeping):
         if isinstance(held, Generated) and isinstance(held.node, ast.ListComp):
             return self.listed(name, held)
         raise NoLoopError("a name for a tuple, or another one for a list")
+
+    def copy_of(self, name: str, held: Strided) -> Strided:
+        """A copy that a name holds of an array that has another name."""
+        return self.one_of_two(name, held, self._array_in(name, self.copied(held)))
 
     def listed(self, name: str, held: Generated) -> Items:
         """A list that a comprehension makes, for a name."""

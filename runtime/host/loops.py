@@ -110,7 +110,8 @@ class HostLoop:
         if not results:
             return ()
         linked = self.lowered.linked or self.lowered.new_lists or self.lowered.turns
-        arrays: dict[int, Any] = {}  # those that have several names are one
+        # those that have several names are one
+        arrays = {-1 - n: values[name] for n, name in enumerate(self.lowered.entered)}
         left = [read(made[begin:end], arrays) for read, begin, end in self._readers]
         return tuple(self._linked(values, left)) if linked else tuple(left)
 
