@@ -19,7 +19,8 @@ from opweave.compiler.loops.listing import kinds_of_lists
 from opweave.compiler.loops.lowering import Lowering
 from opweave.opcodes.errors import CompileError, OpweaveError
 from opweave.runtime.host.lists import NotServedError
-from opweave.runtime.host.loops import UNBOUND, HostLoop
+from opweave.runtime.host.loop_results import UNBOUND
+from opweave.runtime.host.loops import HostLoop
 from opweave.runtime.process import environment
 
 # Forms of one loop, for calls that differ in what is relied on: extents, signs of numbers.

@@ -15,7 +15,7 @@ from opweave._loops.stretch_kinds import BY_OBJECT, Extents, is_known, kind_of, 
 from opweave.compiler.captures.source import code_of, read_in, stored_in
 from opweave.compiler.ir.pace import LINES, STEADY_LINES
 from opweave.opcodes.errors import OpweaveError
-from opweave.runtime.host.loops import UNBOUND
+from opweave.runtime.host.loop_results import UNBOUND
 
 # Tries to make kernels of the same lines, or of some of them.
 MOST_TRIES = 32

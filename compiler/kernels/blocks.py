@@ -20,8 +20,6 @@ from opweave.compiler.kernels.walks import Operand as ArrayOperand
 Makers = Mapping[int, Node]
 # Operators that shift the places of a run, and how.
 SHIFTS = {"add": "+", "subtract": "-"}
-# Those that never take two places further apart, nor change their order.
-STEADY = {*SHIFTS, "clip", "minimum", "maximum"}
 
 
 def run_of(makers: Makers, place: Operand) -> tuple[Value, list[tuple[str, Scalar]]] | None:
@@ -41,14 +39,15 @@ def run_of(makers: Makers, place: Operand) -> tuple[Value, list[tuple[str, Scala
 
 
 def rises(makers: Makers, place: Operand) -> bool:
-    """Whether places follow a coordinate, or stay where they are: clipped and shifted ones."""
+    """Whether places follow a coordinate, or stay where they are: those of a run, clipped.
+
+    So both ends tell whether they are a run, even where what is clipped leaves its type.
+    """
     node = makers.get(place.id) if isinstance(place, Value) else None
-    while node is not None and not node.is_coordinate:
-        before, *by = node.operands
-        if node.operator.name not in STEADY or not all(isinstance(o, Scalar) for o in by):
-            return False
-        node = makers.get(before.id) if isinstance(before, Value) else None
-    return node is not None
+    if node is None or node.operator.name != "clip":
+        return False
+    before, *ends = node.operands
+    return run_of(makers, before) is not None and all(isinstance(o, Scalar) for o in ends)
 
 
 @dataclass(frozen=True)

@@ -79,18 +79,23 @@ class Appending(Statements):
                 raise NoLoopError(f"{name}, another name for what a function returned")
             if (is_strict and {source, copy} & written) or copy in self.in_lists:
                 raise NoLoopError(f"{name}, another name for an array that the loop makes")
-        bases = {name: getattr(self.env[name], "base", "") for name in left if name in self.env}
-        strictly = {name: self._perhaps_one(base, True) for name, base in bases.items() if base}
+        numbered = self.given & self.ids.keys()  # of which the call knows which one is left
+        bases = {name: self._bases_left(name) for name in left}
+        strictly = {name: self._perhaps_one(of, True) for name, of in bases.items() if of}
         for name, arrays in strictly.items():
             perhaps = self._perhaps_one(bases[name])
-            numbered = self.given & self.ids.keys()  # of which the call knows which one is left
-            elsewhere = {*self.given, *self.in_lists} & (perhaps - {bases[name], *numbered})
+            elsewhere = {*self.given, *self.in_lists} & (perhaps - bases[name] - numbered)
             if elsewhere or any(arrays & strictly[n] for n in strictly if n != name):
                 raise NoLoopError(f"{name}, another name for an array that the loop makes")
 
-    def _perhaps_one(self, base: str, strictly: bool = False) -> set[str]:
-        """The arrays that are one in Python: this one, what it was copied from, and so on."""
-        found, count = {base}, 0
+    def _bases_left(self, name: str) -> set[str]:
+        """The arrays of which a name may hold one in the end; of a kept name all that it had."""
+        held = getattr(self.env.get(name), "base", "")
+        return self.all_held(name) | ({held} if held else set())
+
+    def _perhaps_one(self, bases: set[str], strictly: bool = False) -> set[str]:
+        """The arrays that are one in Python: these, what they were copied from, and so on."""
+        found, count = {*bases}, 0
         while count < len(found):
             count = len(found)
             copies = (c for c in self.copies if c.is_strict or not strictly)

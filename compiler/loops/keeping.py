@@ -71,6 +71,10 @@ class Keeping(NumberNames):
                 raise NoLoopError(f"{name}, an array that a list has, too")
         return set(self._holders)
 
+    def all_held(self, name: str) -> set[str]:
+        """Every array that a kept name has got; of other names none."""
+        return self._holders.get(name, set())
+
     def check_kept(self, name: str, held: Held) -> None:
         """Hold that such a name gets a number, or an array that has no other name."""
         if name not in self.kept or self.prefix_of(name) or not isinstance(held, Strided):

@@ -130,9 +130,10 @@ class Lowering(Rendering):
                 self.env[name] = self.view_of(name, replace(whole, base=one, where=None))
 
     def _copy_entered(self) -> None:
-        """Names that may still hold an array of the call when the loop ends: a copy, as in others.
+        """Names that may still hold an array of the call when the loop ends.
 
-        The array keeps a name, so that nobody writes to the copy while the two are one.
+        To C they are copies, as what they get later, which lie where the array does: it keeps a
+        name, so that nobody writes to such a copy.
         """
         for name, held in self.first.items():
             is_whole = isinstance(held, Strided) and held.strides == dense_strides(held.sizes)
@@ -141,7 +142,7 @@ class Lowering(Rendering):
                 self.entered += (name,)
                 self.env[f"{name}, as it entered"] = held
                 self.ids[held.base] = str(-len(self.entered))
-                self.env[name] = self.copy_of(name, held)
+                self.env[name] = self.copy_of(name, held, held.pointer)
 
     def _results(self, names: Sequence[str]) -> list[Result]:
         found = []

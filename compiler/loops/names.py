@@ -96,9 +96,9 @@ class LoopNames(Keeping):
             return self.listed(name, held)
         raise NoLoopError("a name for a tuple, or another one for a list")
 
-    def copy_of(self, name: str, held: Strided) -> Strided:
-        """A copy that a name holds of an array that has another name."""
-        return self.one_of_two(name, held, self._array_in(name, self.copied(held)))
+    def copy_of(self, name: str, held: Strided, place: str | None = None) -> Strided:
+        """A copy that a name holds of an array that has another name; see ``_array_in``."""
+        return self.one_of_two(name, held, self._array_in(name, self.copied(held), place))
 
     def listed(self, name: str, held: Generated) -> Items:
         """A list that a comprehension makes, for a name."""
@@ -134,8 +134,11 @@ class LoopNames(Keeping):
         for variable, value in zip(writes, values, strict=True):
             self.text.add(f"{variable} = {value};")
 
-    def _array_in(self, name: str, value: Elements) -> Strided:
-        """A name for a new array: in memory of the name, two in turn where one reads the other."""
+    def _array_in(self, name: str, value: Elements, place: str | None = None) -> Strided:
+        """A name for a new array: in memory of the name, two in turn where one reads the other.
+
+        ``place``: where it lies already, which nobody writes to while the name has it.
+        """
         kind = f"{value.dtype}x{value.rank}"
         first, second = (self.variable(name, f"{kind}{n}", "LoopRoom") for n in ("", "_next"))
         holder = self.variable(name, kind + "_at", f"{value.dtype.storage}*")
@@ -145,12 +148,14 @@ class LoopNames(Keeping):
         for env in self.callers:
             if any(n != name and getattr(h, "base", None) == holder for n, h in env.items()):
                 raise NoLoopError(f"{name}, which a method makes anew while it has another name")
-        made = self.view_in(second, value.dtype, value.sizes)
         if value.rank == 0:
             raise NoLoopError("an array without dimensions")
-        self.store(made, value)
-        self.text.add(f"exchange({first}, {second});")
-        writes, sizes = {holder: made.pointer}, list[Size]()
+        if place is None:
+            made = self.view_in(second, value.dtype, value.sizes)
+            self.store(made, value)
+            self.text.add(f"exchange({first}, {second});")
+            place = made.pointer
+        writes, sizes = {holder: place}, list[Size]()
         for axis, size in enumerate(value.sizes):
             if not self.is_fixed(size) or self.is_known("sizes", name):
                 kept = self.variable(f"{name} n{axis}", kind, "int64")

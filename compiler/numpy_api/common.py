@@ -93,25 +93,27 @@ OF_ONE: dict[str, TypeRule] = {
 def reduced(name: str, a: Any, axis: Any, keepdims: Any, **attrs: Any) -> Any:
     """A reduction along some axes."""
     axis = axis_of(name, axis)
-    made = _of_one(name, a, axis, attrs)
+    made = _of_one(name, a, axis, bool(keepdims), attrs)
     if made is not None:
-        return made if keepdims else np.squeeze(made, counted_axes(name, axis, a.ndim))
+        return made
     return apply(OPERATORS[name], a, axis=axis, keepdims=bool(keepdims), **attrs)
 
 
-def _of_one(name: str, a: Any, axis: Any, attrs: Mapping[str, Any]) -> Any:
-    """A reduction along axes of one element, which stay; None of others.
+def _of_one(name: str, a: Any, axis: Any, keepdims: bool, attrs: Mapping[str, Any]) -> Any:
+    """A reduction along axes of one element; None of others.
 
     A complex product with 1, and a quotient by it, have other infinities and NaN than the number.
     """
     axes = counted_axes(name, axis, a.ndim)
-    if name not in OF_ONE or not 0 < len(axes) < a.ndim or a.value.dtype.is_complex:
-        return None
-    if any(a.value.shape[d] != 1 for d in axes):
+    if name not in OF_ONE or not 0 < len(axes) < a.ndim or len({*axes}) < len(axes):
         return None
     (to,) = OF_ONE[name]((a.value.dtype,), tuple(attrs.items()))[1]
-    made = a.astype(to.numpy)
-    return made + to.numpy.type(0) if name in ("sum", "mean") else made  # 0 of -0
+    if to.is_complex or a.value.dtype.is_complex or any(a.value.shape[d] != 1 for d in axes):
+        return None
+    one = a if keepdims else np.squeeze(a, axes)
+    made = one.astype(to.numpy)
+    made = made + to.numpy.type(0) if name in ("sum", "mean") else made  # 0 of -0
+    return made if keepdims else made.copy()
 
 
 def mask_of(where: Any, a: Any) -> Any:

@@ -15,7 +15,8 @@ def _have_lanes(value: int, facts: Facts) -> str:
 
 
 def _has_rows(value: int, facts: Facts) -> str:
-    return "the matrix has other rows" if value not in (0, facts.few_rows) else ""
+    fits = value in (0, facts.few_rows)
+    return "" if fits else "the matrix has other rows, or more of them than running values"
 
 
 def _divides_columns(value: int, facts: Facts) -> str:

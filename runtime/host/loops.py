@@ -9,18 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.lines.eithers import OF_NUMPYS
 from opweave.compiler.lines.left import (
     ITEMS_WORDS,
-    Result,
     place_of_steps,
     places_of,
     places_of_items,
     places_of_kept,
 )
-from opweave.compiler.lines.lists import Appended, KeptName
 from opweave.compiler.lines.read_lists import ReadList
-from opweave.compiler.lines.values import Number
 from opweave.compiler.loops.given import (
     LARGEST_GIVEN,
     LoweredLoop,
@@ -41,11 +37,9 @@ from opweave.runtime.host.lists import (
     put_into_rows,
     unpacked,
 )
-from opweave.runtime.host.loop_errors import DONE, NO_ROUND, NOT_SERVED, error_of, number_of
+from opweave.runtime.host.loop_errors import DONE, NO_ROUND, NOT_SERVED, error_of
+from opweave.runtime.host.loop_results import free_memory, items_of, kept_of, readers_of
 from opweave.runtime.process.locks import Once
-
-# What a name holds that is not bound.
-UNBOUND = object()
 
 
 class HostLoop:
@@ -93,10 +87,10 @@ class HostLoop:
             end = self._start(self._address, given, made)
         finally:  # a signal's handler may have raised
             for each, at in self._places:
-                values[each.name].extend(_items(each, *made[at : at + each.words]))
+                values[each.name].extend(items_of(each, *made[at : at + each.words]))
             for name, at in self._kept:
                 if made[at]:
-                    values[name.name] = _kept(name, made[at : at + name.words])
+                    values[name.name] = kept_of(name, made[at : at + name.words])
             for items, at in self._items:
                 self._leave_items(items, values, *made[at : at + ITEMS_WORDS])
         if end != DONE:
@@ -163,7 +157,7 @@ class HostLoop:
             else:
                 put_into(kept, words[:count], values[f"{owner.name} before"], owner)
         if at:
-            _free()(at)
+            free_memory()(at)
 
 
 @Once
@@ -223,76 +217,3 @@ def _outside(values: Mapping[str, Any], code: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise NotServedError
     return value
-
-
-# What a name holds, of its words; arrays by what they are called, so that one of two names is one.
-Read = Callable[[Sequence[int], dict[int, Any]], Any]
-
-
-def readers_of(results: Sequence[Result]) -> Iterator[tuple[Read, int, int]]:
-    """How each result is read, and where its words begin and end."""
-    begin = 0
-    for result in results:
-        end = begin + len(result.words)
-        yield _reader(result), begin, end
-        begin = end
-
-
-def _reader(result: Result) -> Read:
-    kind = result.type
-    if result.has_id:
-        return lambda words, arrays: arrays.setdefault(words[-1], _array(kind, *words[:-1]))
-    if result.rank >= 0:
-        return lambda words, _: _array(kind, *words)
-    count = 2 if Number(kind, "").is_pair else 1
-    if len(result.words) > count:
-        return lambda words, _: _number_left(result, words, count)
-    return lambda words, _: number_of(words[0], kind, words[count - 1])
-
-
-def _number_left(result: Result, words: Sequence[int], count: int) -> Any:
-    """A number of so many words, behind which stands whether there is one, and whose it is."""
-    said = words[count:]
-    if result.perhaps and not said[0] & 1:
-        return UNBOUND
-    kind = result.type if result.perhaps or said[0] & 1 else OF_NUMPYS[result.type]
-    found = number_of(words[0], kind, words[count - 1])
-    return int(found) if len(said) > 1 and said[1] & 1 else found
-
-
-def _array(kind: Any, at: int, *shape: int) -> Any:
-    """An array that a loop has made; its memory is given back."""
-    made = np.empty(shape, kind.numpy)
-    ctypes.memmove(made.ctypes.data, at, made.nbytes)
-    _free()(at)
-    return made
-
-
-def _kept(name: KeptName, words: Sequence[int]) -> Any:
-    """What a name holds that is kept, of its words."""
-    kind, rank = name.kinds[words[0] - 1]
-    if rank < 0:
-        return number_of(words[1], kind)
-    return _array(kind, words[1], *words[2 : 2 + rank])
-
-
-def _items(each: Appended, at: int, count: int, *shape: int) -> list[Any]:
-    """What a loop has appended to a list; its memory is given back."""
-    if not count:
-        return []
-    kind = each.type.numpy if isinstance(each.type, DType) else each.type
-    made = np.empty((count, *shape), kind)
-    ctypes.memmove(made.ctypes.data, at, made.nbytes)
-    _free()(at)
-    if each.kind is not None:
-        rows = made if isinstance(each.type, DType) else made.tolist()
-        return [each.kind(row) for row in rows]
-    if shape:
-        return [row.copy() for row in made]
-    return list(made) if isinstance(each.type, DType) else made.tolist()
-
-
-@Once
-def _free() -> Callable[[int], None]:
-    """``free`` of the library that loops take memory from."""
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(("free", ctypes.CDLL(None)))

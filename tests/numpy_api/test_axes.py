@@ -135,6 +135,7 @@ def test_an_axis_of_one_element_is_reduced_by_a_map(name, dtype):
             sure = ~np.isnan(one)
             np.testing.assert_array_equal(np.signbit(one[sure]), np.signbit(other[sure]))
         assert not np.shares_memory(one, x)
+    assert ow.fuse(lambda x: x.sum(0))(x).flags.owndata
     if dtype != "c16":
         kernels = ow.fuse(OF_ONE[name]).lower(x, target="host").kernels
         assert {kernel.data.template for kernel in kernels} == {"map"}

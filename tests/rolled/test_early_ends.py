@@ -229,3 +229,51 @@ def test_a_name_holds_what_it_held_when_the_loop_was_left(function, layout):
     if function in IN_C and layout == "rows":
         assert rolled.ran
         assert not any(site.left for site in rolled.sites)
+
+
+def test_an_array_of_the_call_is_not_copied_when_the_loop_begins():
+    rolled = Rolled(asked_first)
+    x = np.ones(4)
+
+    assert rolled(x, 5, 2.0) is x
+    (source,) = rolled.sites[0].sources
+    assert source.index("for (int64 __0") < source.index("exchange(")
+
+
+class Held:
+    def __init__(self):
+        self.x = np.ones(4)
+
+    def settled(self, n, least, most):
+        v = self.x
+        for _ in range(n):
+            new = v * 0.5
+            if new[0] < least:
+                break
+            v = new
+            if new[0] < most:
+                self.x = v
+        return v
+
+    def halved(self, n, least, most):
+        v = self.x
+        for _ in range(n):
+            v = v * 0.5
+            if v[0] < least:
+                break
+            if v[0] < most:
+                self.x = v
+        return v
+
+
+@pytest.mark.parametrize("least", [0, 0.2, 0.6])
+@pytest.mark.parametrize("most", [0, 0.3, 1])
+@pytest.mark.parametrize("method", [Held.settled, Held.halved])
+def test_an_attribute_and_a_name_that_hold_one_array_still_do(method, most, least):
+    found = []
+    for function in (method, Rolled(method)):
+        held = Held()
+        left = function(held, 4, least, most)
+        found.append((left is held.x, left.tolist(), held.x.tolist()))
+
+    assert found[0] == found[1]
