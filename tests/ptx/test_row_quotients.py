@@ -216,7 +216,7 @@ def test_no_quotient_of_floats_is_rounded_wrongly(tmp_path):
 
 
 def test_an_operand_may_be_called_as_the_quotients_are():
-    source = ow.fuse(lambda v0_chunk, y: (v0_chunk / y, y.max(axis=1) + v0_chunk.max(axis=1))).lower(
+    source = ow.fuse(lambda v0_chunk, y: (v0_chunk / y, v0_chunk.max(axis=1))).lower(
         np.ones((8, 128), F32), np.ones((8, 1), F32), target="sm_80").source  # fmt: skip
 
     assert "float v0_chunk[LANES]" in source
