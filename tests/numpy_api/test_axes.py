@@ -43,7 +43,8 @@ def test_any_set_of_axes_is_reduced_as_by_numpy(name, axes, target):
 
     assert (np.shape(made), type(made)) == (np.shape(expected), type(expected))
     hold(program, (X,), function(wide(X)), made)
-    assert len(program.kernels) == (2 if name == "over a new axis" else 1)
+    # the sum along the new axis alone is a map
+    assert len(program.kernels) == (2 if name == "over a new axis" and axes != (1,) else 1)
     assert (
         np.asarray(fused.unfused().lower(X, target=target)(X)).tobytes()
         == np.asarray(made).tobytes()
