@@ -57,9 +57,6 @@ class Keeping(NumberNames):
         for name in names:
             self.kept[name] = KeptName(name, self.text.unused(f"left_{name}"))
 
-    def gets_own(self, kinds: Iterable[str]) -> bool:
-        return any("x" in kind or kind.rpartition("_")[0] in self.held_by for kind in kinds)
-
     def kept_arrays(self) -> set[str]:
         """Those that hold arrays that the loop makes.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -60,8 +60,6 @@ class NumberNames(Expressions):
         kinds = {kind for (*who, kind) in self.variables if tuple(who) == own} - {"bound"}
         numbers = [t for t in NUMBERS if Number(t, "").type_name in kinds]
         is_array = any("x" in kind for kind in kinds) and not numbers
-        if not numbers and self.may_enter(name) and self.gets_own(kinds):
-            raise AgainError("enters", name)
         if (turn := self.next_turn(name)) is not None:
             raise AgainError("turns", turn)
         for what in ["copies"] * is_array + ["perhaps"] * (len(numbers) == len(kinds) == 1):
@@ -78,14 +76,6 @@ class NumberNames(Expressions):
         text = self.variables[(*own, Number(kind, "").type_name)]
         size = Size.of(text) if kind is int else None
         return Number(kind, text, size)
-
-    def may_enter(self, name: str) -> bool:
-        """Whether a name holds an array of the call, and nobody has asked for a copy of it yet."""
-        raise NotImplementedError
-
-    def gets_own(self, kinds: Iterable[str]) -> bool:
-        """Whether variables of such kinds hold an array that the loop makes."""
-        raise NotImplementedError
 
     def next_turn(self, name: str) -> str | None:
         """Of an array of the call, a name that may get it, or lose its own, in turns."""
