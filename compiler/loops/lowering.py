@@ -136,9 +136,9 @@ class Lowering(Rendering):
         name, so that nobody writes to such a copy.
         """
         for name, held in self.first.items():
-            is_whole = isinstance(held, Strided) and held.strides == dense_strides(held.sizes)
-            if is_whole and self.is_known("enters", name):
-                assert isinstance(held, Strided)
+            if not isinstance(held, Strided) or name in self.shared:  # whose copies have no number
+                continue
+            if held.strides == dense_strides(held.sizes) and self.is_known("enters", name):
                 self.entered += (name,)
                 self.env[f"{name}, as it entered"] = held
                 self.ids[held.base] = str(-len(self.entered))

@@ -56,12 +56,12 @@ class NumberNames(Expressions):
         Raises:
             NoLoopError: it has several types, or is no number.
         """
+        if (turn := self.next_turn(name)) is not None:
+            raise AgainError("turns", turn)
         own = self.prefix_of(name), name
         kinds = {kind for (*who, kind) in self.variables if tuple(who) == own} - {"bound"}
         numbers = [t for t in NUMBERS if Number(t, "").type_name in kinds]
         is_array = any("x" in kind for kind in kinds) and not numbers
-        if (turn := self.next_turn(name)) is not None:
-            raise AgainError("turns", turn)
         for what in ["copies"] * is_array + ["perhaps"] * (len(numbers) == len(kinds) == 1):
             if not self.is_known(what, name):
                 raise AgainError(what, self.prefix_of(name) + name)
