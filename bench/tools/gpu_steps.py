@@ -5,6 +5,7 @@ layout SOURCE TARGET   the package laid out as an install does, where no install
 compile                compile one kernel for a GPU; with a device, run and check it
 variants               compile every variant of the compiler, one process a core
 interpret              run every variant's PTX in the interpreter, where there is no device
+warm                   compile what the standing table needs, ours and its peers', on all cores
 launch                 launch the chief kernels once, for a profiler
 summary FOLDER         summary.json from steps.tsv and the benchmarks' files
 """
@@ -172,6 +173,14 @@ def _interpreted(number: int, arch: str) -> str:
     return _tried(number, arch, interpreted)
 
 
+def warm() -> int:
+    """Fill the caches of all compilers, so that the table's minutes are for its clock."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from bench.experiments.model.measured import warm
+
+    return warm()
+
+
 def launch() -> int:
     """Chief kernels at sizes that fill the device; those that do not compile are named."""
     import cupy
@@ -227,7 +236,7 @@ def summary(folder: str) -> int:
 
 COMMANDS: dict[str, Callable[..., int]] = {
     "needs": needs, "layout": layout, "compile": compile_one, "variants": variants,
-    "interpret": interpret, "launch": launch, "summary": summary,
+    "interpret": interpret, "warm": warm, "launch": launch, "summary": summary,
 }  # fmt: skip
 
 if __name__ == "__main__":
