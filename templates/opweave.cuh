@@ -9,7 +9,8 @@
 #define OW_SIMD
 #define OW_READ(p) (*(p))
 #define OW_OF_BOOL(T, x) ((T)(x))
-#ifdef __CUDACC_RTC__  // nvcc has it in functions of the host alone
+// NVRTC has it from 13.4 on, nvcc in functions of the host alone.
+#if defined(__CUDACC_RTC__) && __has_builtin(__builtin_constant_p)
 #define OW_IS_KNOWN(x) __builtin_constant_p(x)
 #else
 #define OW_IS_KNOWN(x) false

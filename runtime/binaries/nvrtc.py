@@ -21,11 +21,13 @@ NAME = "default_program"  # by which NVRTC's messages call a source
 STRICT: dict[str, Any] = {"fma": False, "ftz": False, "prec_div": True, "prec_sqrt": True}
 FAST: dict[str, Any] = {"fma": True, "use_fast_math": True}
 # "minimal" leaves out textures and the runtime API, which kernels do not use: it saves 9 ms of 65.
-COMMON: dict[str, Any] = {"std": "c++17", "minimal": True}
+# "default_device": before 13.2, NVRTC takes a lambda whose parameter is ``auto`` for the host's.
+COMMON: dict[str, Any] = {"std": "c++17", "minimal": True, "default_device": True}
 # What options are called on the command line, where that differs; those that take no value.
 NAMES = {"fma": "fmad", "prec_div": "prec-div", "prec_sqrt": "prec-sqrt"}
 SWITCHES = {
     "use_fast_math": "--use_fast_math", "minimal": "--minimal", "lineinfo": "--generate-line-info",
+    "default_device": "--device-as-default-execution-space",
 }  # fmt: skip
 # Of the header of a 64-bit ELF file: where its two tables begin, then size and number of their
 # entries ("ELF-64 Object File Format", version 1.5, figure 2).

@@ -20,8 +20,8 @@ PINNED_HOST = {
 }  # fmt: skip
 UNWANTED = ("-Ofast", "-ffast-math", "-funsafe-math-optimizations", "-fassociative-math",
             "-ffinite-math-only", "-freciprocal-math", "-fno-signed-zeros", "-fopenmp")  # fmt: skip
-PINNED_NVRTC = {"std": "c++17", "minimal": True, "fma": False, "ftz": False, "prec_div": True,
-                "prec_sqrt": True}  # fmt: skip
+PINNED_NVRTC = {"std": "c++17", "minimal": True, "default_device": True, "fma": False,
+                "ftz": False, "prec_div": True, "prec_sqrt": True}  # fmt: skip
 
 pytestmark = pytest.mark.host
 
@@ -97,8 +97,8 @@ def test_a_kernel_takes_two_mappings():
 
 def test_the_options_of_nvrtc_are_these():
     assert nvrtc.options(fast=False) == PINNED_NVRTC
-    assert nvrtc.options(fast=True) == {"std": "c++17", "minimal": True, "fma": True,
-                                        "use_fast_math": True}  # fmt: skip
+    assert nvrtc.options(fast=True) == {"std": "c++17", "minimal": True, "default_device": True,
+                                        "fma": True, "use_fast_math": True}  # fmt: skip
 
 
 def host_key(**mode):
