@@ -66,15 +66,16 @@ static __device__ __forceinline__ unsigned short double_to_half(double x) {
     return bits;
 }
 
-// x / y of numbers that have at most 16 bits, and exponents far from the ends of the range.  The
-// product with the reciprocal is next to the quotient, and its rest exact; no such quotient lies
-// within 2**-41 of the middle of two floats, and the corrected one is nearer to it.
+// x / y of a whole number of at most 16 bits and a literal, likewise short, with an exponent far from
+// the ends of the range.  The reciprocal in two floats is off by 2**-46 at most, and no such quotient
+// lies within 2**-41 of the middle of two floats.  Zeros have the sign of y.
 static __device__ __forceinline__ float whole_quotient(float x, float y) {
 #if USE_FAST_MATH
     return x / y;
 #else
-    const float reciprocal = 1.0f / y, near = x * reciprocal;
-    return fmaf(fmaf(near, -y, x), reciprocal, near);
+    const float reciprocal = 1.0f / fabsf(y), rest = fmaf(-reciprocal, fabsf(y), 1.0f) * reciprocal;
+    const float quotient = fmaf(x, reciprocal, x * rest);
+    return y < 0 ? -quotient : quotient;
 #endif
 }
 // Of -0, infinities and NaN, too: where there is no rest, or no number, the product itself is right.

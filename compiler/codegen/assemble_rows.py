@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.kept_rows import MOST_BYTES, MOST_REGISTERS, keeping
@@ -25,6 +26,7 @@ from opweave.compiler.kernels.walks import Walk, collapse, walk_map
 from opweave.compiler.toggles.choose import choose
 from opweave.compiler.toggles.facts import Facts
 from opweave.compiler.toggles.rows import HOST_CHUNK, MOST_ELEMENTS, bins_fit, power_below
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
@@ -114,6 +116,21 @@ class MapAssembler(Assembler):
 
     LANE = "[c][l]"
     TURNS_IN = "registers"
+
+    @cached_property
+    def template(self) -> str:
+        """A stencil where rows share what they read, and a GPU's caches can serve them."""
+        is_plain = self.form.kind == "map" and not (self.device.is_host or self.edited)
+        shares = is_plain and not self.tables and self.walk.rows and self._rows_share()
+        return "stencil" if shares else self.form.kind
+
+    def _rows_share(self) -> bool:
+        """Whether two operands are one array, from different rows on."""
+        views = [self.graph.views.get(o.value.id) for o in self.operands.values()]
+        starts: dict[int, set[Any]] = {}
+        for view in filter(None, views):
+            starts.setdefault(view.base.id, set()).add(view.starts[:-1])
+        return any(len(found) > 1 for found in starts.values())
 
     def _walk(self) -> Walk:
         """As few columns as are wide, of dimensions that blocks of tables let be one."""

@@ -25,6 +25,7 @@ from opweave.opcodes.structural import COPIED, EACH, Placed, Structural
 ACCESSES = (Phase.LOAD, Phase.STORE)
 TAKES: dict[str, tuple[Phase, ...]] = {
     "map": (Phase.INDEX, Phase.GUARD, *ACCESSES),
+    "stencil": (Phase.INDEX, Phase.GUARD, *ACCESSES),  # with one of a user's it is a map
     "pixel": ACCESSES,
     "row": ACCESSES,
     "reduce": ACCESSES,

@@ -72,6 +72,12 @@ def _tiles_of_row(t: Toggles, size: LaunchSize) -> int:
     return _blocks(size.cols, t["THREADS_PER_ROW"], t["LANES"])
 
 
+def _bands(t: Toggles, size: LaunchSize) -> Grid:
+    """Blocks along a band of rows, then down."""
+    bands = _blocks(size.rows, t["ROWS_PER_THREAD"])
+    return bands * _blocks(size.cols, t["BLOCK"], t["VECTOR"]), 1, 1
+
+
 ELEMENTS = Geometry(lambda t: t["BLOCK"], _elements)
 ROWS = Geometry(
     lambda t: t["THREADS_PER_ROW"] * t["ROWS_PER_BLOCK"],
@@ -85,6 +91,7 @@ PRODUCT = Geometry(
 GEOMETRY: dict[str, Geometry] = {
     "map": ELEMENTS,
     "pixel": ELEMENTS,
+    "stencil": Geometry(lambda t: t["BLOCK"], _bands),
     "tile": Geometry(lambda t: t["BLOCK"], _tiles("TILE", "TILE")),
     "row": ROWS,
     "reduce": PARTS,

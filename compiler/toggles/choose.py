@@ -32,6 +32,7 @@ from opweave.opcodes.tokens import is_c_name
 
 TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "map": (*COMMON, *rows.MAP),
+    "stencil": (*COMMON, *rows.STENCIL),
     "pixel": (*COMMON, *rows.PIXEL),
     "row": (*COMMON, SHUFFLE, *PLAN, *rows.ROW),
     "columns": (*COMMON, *PLAN, *columns.COLUMNS),
@@ -206,11 +207,15 @@ def _refuse(names: str, chosen: Mapping[str, int], reason: str) -> NoReturn:
     raise ToggleError(f"{shown} cannot hold: {reason}")
 
 
-def _check_map(chosen: Mapping[str, int], facts: Facts) -> None:
+def _check_map(chosen: Mapping[str, int], facts: Facts, each: str = "CHUNKS") -> None:
     most = MOST_ELEMENTS * (MOST_CHUNKS if facts.device.is_host else 1)
-    if chosen["VECTOR"] * chosen["CHUNKS"] > most:
+    if chosen["VECTOR"] * chosen[each] > most:
         reason = f"a thread keeps at most {most} elements in registers"
-        _refuse("VECTOR CHUNKS", chosen, reason)
+        _refuse(f"VECTOR {each}", chosen, reason)
+
+
+def _check_stencil(chosen: Mapping[str, int], facts: Facts) -> None:
+    _check_map(chosen, facts, "ROWS_PER_THREAD")
 
 
 def _check_threads(threads: int, names: str, chosen: Mapping[str, int], facts: Facts) -> None:
@@ -275,6 +280,7 @@ def _check_product_rows(chosen: Mapping[str, int], facts: Facts) -> None:
 TOGETHER: dict[str, Callable[[Mapping[str, int], Facts], None]] = {
     "map": _check_map,
     "pixel": _check_map,
+    "stencil": _check_stencil,
     "row": _check_held_row,
     "outer": _check_outer,
     "count": _check_count,

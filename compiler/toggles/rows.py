@@ -66,6 +66,9 @@ MOST_HELD = 64
 # nothing, and each is one more copy of the loop's body to compile and to fetch.
 SLOTS_PER_BYTE = 8
 MOST_CHUNKS = 4
+# Elements of a thread of a map: bytes take 0.97 to 0.99 of the time by two accesses of 16 instead of
+# four (H200, NVRTC 13.0, 29 November 2026).
+MOST_UNROLLED = 32
 
 
 def _vector(facts: Facts) -> int:
@@ -89,7 +92,9 @@ def _chunks(facts: Facts) -> int:
     """Accesses in flight: many where memory binds, one where operations do."""
     if not facts.large or facts.device.is_host or facts.slots > SLOTS_PER_BYTE * facts.moved:
         return 1
-    return min(MOST_CHUNKS, power_below(MOST_HELD // (facts.held * _vector(facts))))
+    vector = _vector(facts)
+    most = min(MOST_CHUNKS, max(1, MOST_UNROLLED // vector))
+    return min(most, power_below(MOST_HELD // (facts.held * vector)))
 
 
 def _pixels(facts: Facts) -> int:
@@ -181,6 +186,11 @@ MAP = (
     power("VECTOR", "consecutive elements of one access", _vector),
     power("CHUNKS", OF_CHUNKS, _chunks),
 )
+STENCIL = (
+    *MAP[:2],
+    power("ROWS_PER_THREAD", "rows of a thread below each other, all read before the first use",
+          _chunks),
+)  # fmt: skip
 PIXEL = (
     MAP[0],
     power("VECTOR", "consecutive pixels of one access", _pixels),
