@@ -13,13 +13,19 @@ from opweave.compiler.codegen.assemble_matrix import MatrixAssembler
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.lines import bind_reduction
 from opweave.compiler.codegen.operands import Setting
+from opweave.compiler.ir.accumulation import ScanPlan
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Keep, Line, OperandLoad, Pass, Reduction
 from opweave.compiler.kernels.needs import Needs
 from opweave.compiler.kernels.walks import MatrixWalk, Walk, collapse
 from opweave.compiler.toggles.facts import Facts
+from opweave.compiler.toggles.scans import blocks_each
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.codes import Phase
+
+# Bytes of a copy to shared memory, and threads that exchange what they have copied.
+WIDE, WARP = 16, 32
 
 
 class ScanAssembler(Assembler):
@@ -101,6 +107,48 @@ class ScanPartsAssembler(ScanAssembler):
         self.totals: list[Reduction] = []
         self.early: set[str] = set()
 
+    @cached_property
+    def template(self) -> str:
+        """Tiles are copied ahead where shared memory holds those of two blocks."""
+        plan, device = self.form.plan, self.device
+        assert isinstance(plan, ScanPlan)
+        is_plain = plan.held and device.copies and not (self.edited or self.tables)
+        if not is_plain or not self.staged or not self._are_wide():
+            return "scan_parts"
+        tile = sum(self.staged) * plan.lanes * plan.threads
+        return "scan_ahead" if blocks_each(device, tile) > 1 else "scan_parts"
+
+    def _are_wide(self) -> bool:
+        """Copies of 16 bytes may be made of all that is read and written, by whole warps."""
+        plan = self.form.plan
+        assert plan is not None
+        enough = min(self._itemsizes()) * plan.lanes >= WIDE and plan.threads >= WARP
+        wanted = self.overrides.get("USE_VECTOR_IO", 1)
+        return bool(enough and wanted and self._is_aligned(self._line()))
+
+    @cached_property
+    def staged(self) -> tuple[int, ...]:
+        """Bytes of an element of each operand that scans take; none where one has no chunks."""
+        taken = self._taken()
+        read = [k for k in self.operands if k.value in taken and self._is_element(k)]
+        kinds = {self.access[key].kind for key in read if not key.is_output}
+        sizes = (self.operands[k].value.dtype.itemsize for k in read if not k.is_output)
+        return tuple(sizes) if kinds == {"chunk"} else ()
+
+    def _taken(self) -> set[int]:
+        """The values that scans take, and those that these follow from."""
+        found: set[int] = set()
+        left = [v.id for node in self.nodes if node.is_scan for v in node.values]
+        while left:
+            value = left.pop()
+            if value not in found and (node := self.makers.get(value)) is not None:
+                left += [v.id for v in node.values]
+            found.add(value)
+        return found
+
+    def facts(self) -> Facts:
+        return replace(super().facts(), staged=self.staged)
+
     def _loads(self, needs: Needs) -> tuple[OperandLoad, ...]:
         self.early = {
             self._load(key).register
@@ -118,7 +166,9 @@ class ScanPartsAssembler(ScanAssembler):
         """Add the walk of the totals: what the scans take, accumulated."""
         first = kernel.passes[0]
         loads = tuple(x for x in first.loads if x.register in self.early or x.access.is_table)
-        return replace(kernel, totals=Pass(loads, first.lines, tuple(self.totals), (), ()))
+        most = self.device.sms * kernel.toggles.get("BLOCKS_EACH", 0)
+        totals = Pass(loads, first.lines, tuple(self.totals), (), ())
+        return replace(kernel, totals=totals, most_blocks=most)
 
 
 class ScanColumnsAssembler(MatrixAssembler, ScanAssembler):

@@ -31,6 +31,7 @@ TAKES: dict[str, tuple[Phase, ...]] = {
     "reduce": ACCESSES,
     "scan": ACCESSES,
     "scan_parts": ACCESSES,
+    "scan_ahead": ACCESSES,  # with one of a user's tiles are not copied
     "scan_columns": ACCESSES,
     "tile": ACCESSES,
     "product": ACCESSES,
@@ -44,6 +45,7 @@ WHY: dict[str, str] = {
     "reduce": _ROWS,
     "scan": _ROWS,
     "scan_parts": _ROWS,
+    "scan_ahead": _ROWS,
     "scan_columns": "a thread goes down its columns from the first row on",
     "columns": "a band of columns goes down all rows, on the host",
     "outer": "a band of columns goes down its rows by threads that meet at barriers",

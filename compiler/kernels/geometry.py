@@ -105,6 +105,10 @@ GEOMETRY: dict[str, Geometry] = {
         lambda t: t["THREADS_PER_ROW"],
         lambda t, size: (max(1, min(t["PARTS"], _tiles_of_row(t, size))), size.rows, 1),
     ),
+    "scan_ahead": Geometry(
+        lambda t: t["THREADS_PER_ROW"],
+        lambda t, size: (max(1, _tiles_of_row(t, size)), size.rows, 1),
+    ),
     "scan_columns": Geometry(
         lambda t: t["BLOCK"],
         lambda t, size: (_columns("BLOCK", "VECTOR")(t, size)[0], t["PARTS"], 1),

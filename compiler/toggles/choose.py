@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from opweave.compiler.ir.accumulation import Plan, ScanPlan
 from opweave.compiler.ir.device import Device
-from opweave.compiler.toggles import columns, rows
+from opweave.compiler.toggles import columns, rows, scans
 from opweave.compiler.toggles.facts import Declared, Facts, Toggle, one_of
 from opweave.compiler.toggles.rows import COMMON, MOST_CHUNKS, MOST_ELEMENTS, PLAN, SHUFFLE
 from opweave.compiler.toggles.shared_memory import (
@@ -38,9 +38,10 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "columns": (*COMMON, *PLAN, *columns.COLUMNS),
     "reduce": (*COMMON, SHUFFLE, *PLAN, *rows.REDUCE),
     "outer": (*COMMON, SHUFFLE, *PLAN, *columns.OUTER),
-    "scan": (*COMMON, *rows.SCAN),
-    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *rows.SCAN_PARTS),
-    "scan_columns": (*COMMON, *rows.SCAN_COLUMNS),
+    "scan": (*COMMON, *scans.SCAN),
+    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *scans.SCAN_PARTS),
+    "scan_ahead": (*COMMON, SHUFFLE, *PLAN, *scans.SCAN_AHEAD),
+    "scan_columns": (*COMMON, *scans.SCAN_COLUMNS),
     "tile": (*COMMON, *TILE),
     "product": (*COMMON, *PRODUCT),
     # its rows of a block are those of the tile

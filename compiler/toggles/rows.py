@@ -6,7 +6,6 @@ from opweave.compiler.ir.accumulation import (
     MOST_ROW_CHUNKS,
     MOST_TILES,
     Plan,
-    ScanPlan,
     held_chunks,
 )
 from opweave.compiler.toggles.facts import POWERS, Facts, Toggle, on_device, power
@@ -39,15 +38,6 @@ def _plan(facts: Facts) -> Plan:
     return facts.plan
 
 
-def _scan_plan(facts: Facts) -> ScanPlan:
-    assert isinstance(facts.plan, ScanPlan)
-    return facts.plan
-
-
-def _holds_tile(value: int, facts: Facts) -> str:
-    return "a part has several tiles" if value and not _scan_plan(facts).held else ""
-
-
 # Elements of one operand that a thread may hold.
 MOST_ELEMENTS = 128
 # Elements of a chunk on a host, and bytes of one where all operands are one dense row: `u *= 2` of
@@ -66,8 +56,8 @@ MOST_HELD = 64
 # nothing, and each is one more copy of the loop's body to compile and to fetch.
 SLOTS_PER_BYTE = 8
 MOST_CHUNKS = 4
-# Elements of a thread of a map: bytes take 0.97 to 0.99 of the time by two accesses of 16 instead of
-# four (H200, NVRTC 13.0, 29 November 2026).
+# Elements of a thread of a map: bytes take 0.97 to 0.99 of the time by two accesses of 16 instead
+# of four (H200, NVRTC 13.0, 29 November 2026).
 MOST_UNROLLED = 32
 
 
@@ -146,11 +136,6 @@ def _fits_registers(value: int, facts: Facts) -> str:
 def _covers_row(value: int, facts: Facts) -> str:
     short = value < facts.row_chunks <= _most_chunks(facts)
     return f"a row of this class takes {facts.row_chunks} chunks" if short else ""
-
-
-def _scan_lanes(facts: Facts) -> int:
-    light = facts.device.is_host and not facts.heavy
-    return min(LIGHT_LANES, _plan(facts).lanes) if light else _plan(facts).lanes
 
 
 def block(threads: int) -> Toggle:
@@ -261,26 +246,3 @@ PARTS = (
     ),
 )  # fmt: skip
 REDUCE = (power("CHUNKS", OF_CHUNKS, _chunks_of_part), *PARTS)
-SCAN_PARTS = (
-    PARTS[0],
-    Toggle(
-        "USE_HELD_TILE", "a part is one tile, which stays in registers until it is scanned",
-        lambda f: int(_scan_plan(f).held), _holds_tile,
-    ),
-)  # fmt: skip
-# Elements that a host thread takes at once where nothing but the scan is computed: they stay in
-# registers (measured: 0.35 ns for an int64, 0.65 ns with 64).  More pay where they vectorise: g++
-# unrolls short loops instead (an exp: 0.9 ns with 64, 3.9 ns with 8).
-LIGHT_LANES = 8
-SCAN = (SHUFFLE, THREADS, power("LANES", OF_LANES, _scan_lanes), ROWS_PER_BLOCK)
-SCAN_COLUMNS = (
-    block(64),
-    power(
-        "VECTOR", "neighbouring columns of one thread",
-        lambda f: 64 if f.device.is_host else max(1, 4 // f.itemsize),
-    ),
-    power(
-        "CHUNKS", "rows of one round, all read before the first is taken", on_device(8, host=1)
-    ),
-    PARTS[0],
-)  # fmt: skip

@@ -78,6 +78,11 @@ def _scan_parts(chosen: Chosen, facts: Facts) -> list[int]:
     return [TICKET_AND_LAST, *_meeting(chosen["THREADS_PER_ROW"], chosen, facts)]
 
 
+def _scan_ahead(chosen: Chosen, facts: Facts) -> list[int]:
+    tile = chosen["THREADS_PER_ROW"] * chosen["LANES"] * sum(facts.staged)
+    return [3 * tile, *_scan_parts(chosen, facts), 4]
+
+
 def _scan_columns(chosen: Chosen, facts: Facts) -> list[int]:
     return [TICKET_AND_LAST * (chosen["PARTS"] > 1)]
 
@@ -117,6 +122,7 @@ REQUESTS: dict[str, Callable[[Chosen, Facts], list[int]]] = {
     "outer": _outer,
     "scan": _rows,
     "scan_parts": _scan_parts,
+    "scan_ahead": _scan_ahead,
     "scan_columns": _scan_columns,
     "count": _count,
     "tile": _tile,
@@ -126,6 +132,7 @@ REQUESTS: dict[str, Callable[[Chosen, Facts], list[int]]] = {
 # The declarations of a template that are tiles.
 TILES_OF: dict[str, slice] = {
     "tile": slice(None),
+    "scan_ahead": slice(1),
     "product": slice(None),
     "product_rows": slice(3),
 }
@@ -136,6 +143,7 @@ REMEDIES: dict[str, str] = {
     "outer": "keep USE_WARP_SHUFFLE=1, or take a smaller ACROSS or COLUMNS",
     "scan": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or ROWS_PER_BLOCK",
     "scan_parts": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW",
+    "scan_ahead": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or LANES",
     "count": "take fewer COPIES, or USE_SHARED_MEMORY=0",
     "tile": "take a smaller TILE, or USE_SHARED_MEMORY=0",
     "product": "take a smaller BLOCK_M, BLOCK_N, BLOCK_K or STAGES, or USE_SHARED_MEMORY=0",

@@ -129,8 +129,22 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
     parts = kernel.toggles["PARTS"]
     if kernel.template == "scan_parts":  # GROUPS of the template
         parts += -(-parts // kernel.toggles["THREADS_PER_ROW"])
+    if (
+        kernel.template == "scan_ahead"
+    ):  # words of the totals that are told, see templates/scans.cuh
+        return 0, 4 * rows * (2 + 2 * _told_words(kernel, extents))
     counters = groups * (parts + 2 if kernel.totals else 1)
     return 16 * parts * rows * kernel.partial_results, 4 * counters
+
+
+def _told_words(kernel: Kernel, extents: Extents) -> int:
+    """Words of 8 bytes that the blocks of a row tell their totals by: 4 bytes of them in each."""
+    assert kernel.totals is not None
+    threads, lanes = (kernel.toggles[name] for name in ("THREADS_PER_ROW", "LANES"))
+    parts = -(-kernel.elements(extents)[2] // (threads * lanes))
+    sizes = {d.register: d.register_bytes for d in dtypes.ALL}
+    each = sum(-(-sizes[r.ctype] // 4) for r in kernel.totals.reductions)
+    return each * (parts + -(-parts // threads))
 
 
 def number_types(kernel: Launchable) -> list[Any]:
