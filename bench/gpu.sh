@@ -140,7 +140,7 @@ describe_machine() {
 }
 
 export -f install_wheels install_package describe_machine
-export PYTHON WHEELS work root dry_run
+export PYTHON WHEELS work root dry_run results
 
 has_gpu=0
 if "$PYTHON" -c 'import cupy; assert cupy.cuda.runtime.getDeviceCount()' 2>/dev/null; then
@@ -188,6 +188,8 @@ correct() {
 
 table() {
     local name
+    gpu_step warm 120 "$PYTHON" bench/tools/gpu_steps.py warm
+    experiment model 150
     for name in fusion intensity memory transpose products pixels functions gallery; do
         experiment "$name" 120
     done
@@ -195,12 +197,14 @@ table() {
 
 counters() {
     if [ "$has_gpu" = 1 ] && command -v ncu >/dev/null; then
-        # clocks stay as they are
-        step ncu 280 ncu --clock-control none --launch-count 60 \
-            --kernel-name 'regex:(map|row|reduce|product|contract|scan|tile)_' --csv --page raw \
+        # clocks stay as they are; caches filled, or a first launch compiles under the profiler
+        step warm-up 120 "$PYTHON" bench/tools/gpu_steps.py launch
+        step ncu 280 bash -c 'ncu --clock-control none --csv --page raw \
+            --kernel-name "regex:_(map|row|reduce|scan|scan_parts|scan_columns)_" \
             --section SpeedOfLight --section LaunchStats --section Occupancy \
-            --section MemoryWorkloadAnalysis --section SchedulerStats --section WarpStateStats \
-            "$PYTHON" bench/tools/gpu_steps.py launch
+            --section MemoryWorkloadAnalysis --section MemoryWorkloadAnalysis_Tables \
+            --section SchedulerStats --section WarpStateStats --section InstructionStats \
+            "$PYTHON" bench/tools/gpu_steps.py launch >"$results/ncu.csv"'
     fi
     if [ "$has_gpu" = 1 ] && command -v nsys >/dev/null; then
         step nsys 120 nsys profile --trace=cuda --stats=true --output "$work/nsys" \

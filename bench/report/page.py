@@ -66,12 +66,23 @@ def page(
     graphs = {folder: files["graphs"][1] for folder, files in folders.items() if "graphs" in files}
     if text := crossing(graphs, load("graphs").DEPTH):
         parts.append(f"## CPU or GPU\n\n{text}\n")
-    if not set(folders) - {"host"}:
-        parts.append(
-            "## On a GPU\n\nNot measured: `bench/gpu.sh all FOLDER` measures all of it.\n"
-        )
+    tables = sorted(results.glob("*/standing/README.md"))
+    if tables or not set(folders) - {"host"}:
+        parts.append(f"## On a GPU\n\n{on_gpu(tables, target)}\n")
     parts += [f"Not read: {b}.\n" for b in broken]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def on_gpu(tables: Sequence[Path], target: Path) -> str:
+    """Links to what was measured of the standing table, and what measures the rest."""
+    links = [
+        f"[The standing table on {path.parents[1].name.upper()}]"
+        f"({Path(os.path.relpath(path, target.parent)).as_posix()})"
+        for path in tables
+    ]
+    told = f"{', '.join(links)}: kernels beside other libraries and the model. " if links else ""
+    rest = "The experiments above were not" if links else "Not"
+    return f"{told}{rest} measured: `bench/gpu.sh all FOLDER` measures all of it."
 
 
 def where(files: Mapping[str, tuple[Path, dict[str, Any]]]) -> str:

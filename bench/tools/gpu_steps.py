@@ -6,7 +6,7 @@ compile                compile one kernel for a GPU; with a device, run and chec
 variants               compile every variant of the compiler, one process a core
 interpret              run every variant's PTX in the interpreter, where there is no device
 warm                   compile what the standing table needs, ours and its peers', on all cores
-launch                 launch the chief kernels once, for a profiler
+launch                 launch kernels of the standing table once, for a profiler
 summary FOLDER         summary.json from steps.tsv and the benchmarks' files
 """
 
@@ -182,30 +182,22 @@ def warm() -> int:
 
 
 def launch() -> int:
-    """Chief kernels at sizes that fill the device; those that do not compile are named."""
+    """Launch the kernels of ``beside_nsight.py``, once each; name those that fail."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))
     import cupy
-    import numpy as np
 
     import opweave as ow
+    from bench.experiments.model.measured import arguments
+    from bench.tools.beside_nsight import launched
 
-    rng = cupy.random.default_rng(0)
-    x, w = (rng.standard_normal((4096, 4096), dtype=np.float32) for _ in "xw")
-    kernels: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, int]]] = {
-        "chain": (lambda x: (x * 1.001 + 0.5) * 1.001 + 0.5, (x,), {}),
-        "softmax": (lambda x: ow.softmax(x), (x,), {}),
-        "sum": (lambda x: (x * x).sum(), (x,), {}),
-        "columns": (lambda x: x.sum(axis=0), (x,), {}),
-        "linear": (lambda x, w: np.maximum(x @ w, 0), (x, w), {"USE_VENDOR": 0}),
-        "naive": (lambda x, w: x @ w, (x, w), {"USE_VENDOR": 0, "USE_SHARED_MEMORY": 0}),
-        "library": (lambda x, w: x @ w, (x, w), {"USE_VENDOR": 1}),
-    }
     failed = []
-    for name, (function, arguments, toggles) in kernels.items():
+    for work in launched():
         try:
-            ow.fuse(function).with_toggles(**toggles)(*arguments)
+            ow.fuse(work.function)(*arguments(work, cupy))
             cupy.cuda.get_current_stream().synchronize()
         except Exception as error:
-            failed.append(f"{name}: {type(error).__name__}: {error}")
+            failed.append(f"{work.name}: {type(error).__name__}: {error}")
+        cupy.get_default_memory_pool().free_all_blocks()
     print("\n".join(failed))
     return int(bool(failed))
 

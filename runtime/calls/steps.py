@@ -129,9 +129,7 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
     parts = kernel.toggles["PARTS"]
     if kernel.template == "scan_parts":  # GROUPS of the template
         parts += -(-parts // kernel.toggles["THREADS_PER_ROW"])
-    if (
-        kernel.template == "scan_ahead"
-    ):  # words of the totals that are told, see templates/scans.cuh
+    if kernel.template == "scan_ahead":  # totals are told by words, see templates/scans.cuh
         return 0, 4 * rows * (2 + 2 * _told_words(kernel, extents))
     counters = groups * (parts + 2 if kernel.totals else 1)
     return 16 * parts * rows * kernel.partial_results, 4 * counters

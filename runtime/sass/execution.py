@@ -8,6 +8,7 @@ named in the result.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,7 +30,7 @@ from opweave.runtime.sass.pipes import computes_data
 from opweave.runtime.sass.sampling import Sample, sample
 from opweave.runtime.sass.slices import PREDICATES, written
 from opweave.runtime.sass.steady import SteadyLoops
-from opweave.runtime.sass.stored import StoredBytes, draw, is_ticket
+from opweave.runtime.sass.stored import Drawn, StoredBytes, draw, is_ticket
 
 INTO_SHARED = ("STS", "ATOMS", "ATOM", "LDGSTS", "ST", "STSM")
 MOST_STEPS = 2_000_000
@@ -104,7 +105,7 @@ class WarpExecutor:
         # as the bulk of them does, and as the one that may join what the others have left
         watched = (n * launched.warps * WARP for n in (len(blocks) // 2, len(blocks) - 1))
         self.traces = tuple(WarpTrace(slice(n, n + WARP)) for n in watched)
-        self.drawn: set[int] = set()
+        self.drawn: Counter[Drawn] = Counter()
         self.counts = True  # no counter has been added to where nobody looked
         self.steps = 0
         self.steady = SteadyLoops(self)

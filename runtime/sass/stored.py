@@ -7,6 +7,7 @@ in which blocks come; here that is the order of their numbers, one of those that
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from opweave.runtime.sass.listing import SassInstruction
 from opweave.runtime.sass.machine import U32, U64, Array, SassMachine
 
 MOST_SHARED = 232 * 1024
+Drawn = tuple[int, int]  # the address of a counter, and the place of a block
 
 
 class StoredBytes:
@@ -91,13 +93,14 @@ def is_ticket(one: SassInstruction) -> bool:
     return kept and one.operands[1].kind == "r" and one.operands[3].kind == "r"
 
 
-def draw(m: SassMachine, one: SassInstruction, lanes: Array, drawn: set[int]) -> bool:
-    """Give each block its ticket; False where it does not draw just one from a counter of its own.
+def draw(m: SassMachine, one: SassInstruction, lanes: Array, drawn: Counter[Drawn]) -> bool:
+    """Give each block its next ticket; False where one draws several at once.
 
-    Blocks along x share a counter, or those along y do; the others have other counters.
+    Blocks along x share a counter, or those along y do; the others have other counters.  They draw
+    in turns: what a block draws next is behind what all others have drawn as often.
 
     Args:
-        drawn: addresses from which another instruction has drawn, which this adds to.
+        drawn: how often a block has drawn from a counter, which this adds to.
     """
     where, known = address(m, one)
     step, is_known = m.value(one.operands[3])
@@ -106,14 +109,18 @@ def draw(m: SassMachine, one: SassInstruction, lanes: Array, drawn: set[int]) ->
     alone = len(np.unique(block)) == len(block)
     if not (alone and known[lanes].all() and np.broadcast_to(is_known, m.lanes)[lanes].all()):
         return False
-    if not arrays <= m.launched.counters or drawn.intersection(numbers.tolist()):
+    if not arrays <= m.launched.counters:
         return False
     x, y = m.blocks[block] % m.launched.grid[0], m.blocks[block] // m.launched.grid[0]
-    places = next((own for own, group in ((x, y), (y, x)) if _one_each(group, numbers)), None)
-    if places is None:
+    wide, high = m.launched.grid[:2]
+    ways = (x, y, wide), (y, x, high)
+    found = next(((own, n) for own, group, n in ways if _one_each(group, numbers)), None)
+    if found is None:
         return False
-    drawn.update(numbers.tolist())
-    value = np.zeros(m.lanes, U32)
+    who = list(zip(numbers.tolist(), block.tolist(), strict=True))
+    earlier = np.array([drawn[each] for each in who])
+    drawn.update(who)
+    value, places = np.zeros(m.lanes, U32), found[0] + earlier * found[1]
     value[lanes] = places.astype(U32) * np.broadcast_to(step, m.lanes)[lanes]
     m.set(one.operands[1].index, value, True, lanes)
     return True

@@ -170,7 +170,7 @@ def test_blocks_that_share_a_row_keep_bounds_and_bits(name, target):
     made, alone = program(x), fused.unfused().lower(x, target=target)(x)
     pairs = zip(made, alone, strict=True) if isinstance(made, tuple) else [(made, alone)]
 
-    assert [k.data.template for k in program.kernels] == ["scan_parts"]
+    assert program.kernels[0].data.template in ("scan_parts", "scan_ahead")
     assert program.check(x).ok
     assert all(a.tobytes() == b.tobytes() for a, b in pairs)
 
@@ -205,7 +205,7 @@ def test_groups_of_parts_are_added_up_for_those_behind(name):
     program = fused.with_toggles(**toggles).lower(x, target="sm_90a")
     found = [program.verify(x, schedule=s) for s in (0, 7)]
 
-    assert ("#define USE_HELD_TILE     1 " in program.source) == (not toggles)
+    assert program.kernels[0].data.template == ("scan_parts" if toggles else "scan_ahead")
     assert program.check(x).ok
     assert len({tuple(a.tobytes() for a in each) for each in found}) == 1
 

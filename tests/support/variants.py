@@ -123,6 +123,15 @@ def laplacian(x):
     return sides - 4 * x
 
 
+def heat(u):
+    sides = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+    return u[1:-1, 1:-1] + 0.1 * (sides - 4 * u[1:-1, 1:-1])
+
+
+def slopes(u, w, v):
+    return (u[1:] - u[:-1]) * w + v * u[1:]
+
+
 def picked_softmax(x):
     return softmax(x[[3, 0, -1, 3]])
 
@@ -309,6 +318,15 @@ VARIANTS = [
     Variant("picture", grade, ((37, 41, 3),), "uint8", toggles={"VECTOR": 4}),
     Variant("large picture", grade, ((600, 800, 3),), "uint8", toggles=VECTOR | {"CHUNKS": 2}),
     Variant("windows", laplacian, ((9, 2052),)),
+    Variant("stencil", heat, ((11, 2060),), toggles={"ROWS_PER_THREAD": 1}),
+    Variant("stencil large", heat, ((513, 2060),), toggles={"ROWS_PER_THREAD": 4}),
+    Variant(
+        "stencil f16",
+        slopes,
+        ((600, 2050), (2050,), (599, 1)),
+        "float16",
+        toggles=SCALAR | {"ROWS_PER_THREAD": 4},
+    ),
     Variant("places", laplacian, ((40, 50),)),
     Variant("windows of rows", picked_softmax, ((12, 100),)),
     Variant("borders", bordered, ((11, 2050),), "float16"),
@@ -321,6 +339,8 @@ VARIANTS = [
     Variant("scan 9000", running_total, ((9000,),), toggles={"THREADS_PER_ROW": 256}),
     Variant("scan 20000", running_total, ((20000,),), toggles={"THREADS_PER_ROW": 512}),
     Variant("scan 70000", drawdown, ((70000,),), toggles={"PARTS": 32, "LANES": 16}),
+    Variant("scan of long rows", drawdown, ((2, 40_001),), toggles=SCALAR | {"USE_HELD_TILE": 1}),
+    Variant("scan ahead", running_mean, ((3, 40_004),), toggles=VECTOR | {"BLOCKS_EACH": 4}),
     Variant("scan 300000", running_total, ((300_000,),), toggles={"PARTS": 128}),
     Variant("scan long f64", drawdown, ((70000,),), "float64", toggles={"PARTS": 64, "LANES": 8}),
     Variant("scan f16", running_mean, ((7, 1000),), "float16", toggles=VECTOR),

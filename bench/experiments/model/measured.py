@@ -214,7 +214,7 @@ def run(
     works, executor = QUICK if quick else WORKLOADS, find(device)
     chosen = [p for p in PEERS if peers is None or p.lower() in {name.lower() for name in peers}]
     machine = describe(commit=commit)
-    path = results / place(device, machine, quick=quick) / "standing.json"
+    path = results / place(device, machine, quick=quick) / "standing" / "rows.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     roofs = measured_roofs(executor)
     print(json.dumps(roofs))
@@ -227,5 +227,9 @@ def run(
         made["rows"].append(row)
         print(line_of(row), flush=True)
         path.write_text(json.dumps(made, indent=1) + "\n")
+    if device == "cuda":
+        from bench.experiments.model.measured_page import write_page
+
+        write_page(path)
     ours = [row.get("runners", {}).get("opweave", {"refused": ""}) for row in made["rows"]]
     return int(any("refused" in found for found in ours))
