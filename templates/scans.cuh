@@ -6,6 +6,9 @@
 // access of the warp touches whole sectors.  A thread's own lie behind one another; the places of
 // eight threads would be in few banks, and are exchanged among each eight.
 template <class S> struct Wide { enum { COUNT = 16 / sizeof(S) }; };
+template <class S> OW_INLINE void copy_wide(S* to, const S* from) {
+    *(typename Word<16>::type*)to = *(const typename Word<16>::type*)from;
+}
 template <int N, class S> OW_INLINE S* place_of(S* tile, const int warp, const int word) {
     enum { EACH = WARP_SHARE * N / Wide<S>::COUNT };
     return tile + (warp * EACH + (word ^ (word >> 3 & 7))) * Wide<S>::COUNT;
@@ -31,8 +34,8 @@ template <int N, class R, class S> OW_INLINE void read_tile(R (&r)[N], S* tile, 
     enum { EACH = Wide<S>::COUNT, WORDS = N / EACH };
 OW_UNROLL
     for (int k = 0; k < WORDS; ++k) {
-        S elements[EACH];
-        OW_COPY(elements, place_of<N>(tile, lane / WARP_SHARE, lane % WARP_SHARE * WORDS + k), 16);
+        __align__(16) S elements[EACH];
+        copy_wide(elements, place_of<N>(tile, lane / WARP_SHARE, lane % WARP_SHARE * WORDS + k));
 OW_UNROLL
         for (int l = 0; l < EACH; ++l) r[k * EACH + l] = load(elements + l);
     }
@@ -48,10 +51,10 @@ OW_INLINE void store_tile(char* room, S* to, const R (&r)[N], const int lane, co
     __syncwarp();  // all have read what lies there
 OW_UNROLL
     for (int k = 0; k < WORDS; ++k) {
-        S elements[EACH];
+        __align__(16) S elements[EACH];
 OW_UNROLL
         for (int l = 0; l < EACH; ++l) store(elements + l, r[k * EACH + l]);
-        OW_COPY(place_of<N>(tile, warp, lane % WARP_SHARE * WORDS + k), elements, 16);
+        copy_wide(place_of<N>(tile, warp, lane % WARP_SHARE * WORDS + k), elements);
     }
     __syncwarp();
 OW_UNROLL
@@ -59,7 +62,7 @@ OW_UNROLL
         const int word = k * WARP_SHARE + lane % WARP_SHARE, at = (warp * WORDS * WARP_SHARE + word) * EACH;
         const S* const from = place_of<N>(tile, warp, word);
         if (at + EACH <= inside) {
-            OW_COPY(to + at, from, 16);
+            copy_wide(to + at, from);
         } else {
             for (int l = 0; l < EACH; ++l)
                 if (at + l < inside) to[at + l] = from[l];
