@@ -69,7 +69,8 @@ def vdot(a: Any, b: Any, /) -> Any:
 @numpy_function(np.linalg.vecdot, arrays=("x1", "x2"), numbers=True)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     _check_ranks("vecdot", (x1, x2), (1, 1))
-    if axis != -1 and (isinstance(axis, tuple | list) or x1.ndim != x2.ndim):
+    one = axis is not None and not isinstance(axis, tuple | list)
+    if axis != -1 and not (one and x1.ndim == x2.ndim):
         raise UnsupportedError("vecdot: expected one axis, of operands of as many dimensions")
     return _summed(conjugated(x1) * x2, axis)
 

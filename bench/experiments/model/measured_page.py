@@ -32,9 +32,14 @@ COLUMNS = ("work", "us", "of the roof", *PEERS, "own", "model", "measured / mode
 
 
 def write_page(path: Path) -> None:
-    """``README.md`` beside the file of a device."""
+    """``README.md`` beside the file of a device; rows get what the model says of them now."""
     found = json.loads(path.read_text())
-    (path.parent / "README.md").write_text(page(found, _modelled(path)))
+    said = _modelled(path)
+    for row in found["rows"]:
+        if titled(row) in said:
+            row.setdefault("model_us", said[titled(row)])
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    (path.parent / "README.md").write_text(page(found))
 
 
 def _modelled(path: Path) -> dict[str, float]:
@@ -46,7 +51,7 @@ def _modelled(path: Path) -> dict[str, float]:
     return {titled(row): row["us"] for row in rows if "us" in row}
 
 
-def page(found: Mapping[str, Any], model: Mapping[str, float]) -> str:
+def page(found: Mapping[str, Any]) -> str:
     """The text, from the stored rows and from nothing else."""
     machine, versions = found["machine"], found["machine"]["versions"]
     gpu = machine["gpu"]
@@ -60,8 +65,8 @@ def page(found: Mapping[str, Any], model: Mapping[str, float]) -> str:
         numpy=versions["numpy"], launch=launch, copy=found["roofs"]["copy"] / 1e9,
     )  # fmt: skip
     lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(cells(row, launch, model)) + " |" for row in found["rows"]]
-    return text + "\n".join(lines) + f"\n\n{reading(found, model)}\n"
+    lines += ["| " + " | ".join(cells(row, launch)) + " |" for row in found["rows"]]
+    return text + "\n".join(lines) + f"\n\n{reading(found)}\n"
 
 
 def times(row: Mapping[str, Any]) -> dict[str, float]:
@@ -70,13 +75,13 @@ def times(row: Mapping[str, Any]) -> dict[str, float]:
     return {name: r["median_us"] for name, r in runners.items() if "median_us" in r}
 
 
-def cells(row: Mapping[str, Any], launch: float, model: Mapping[str, float]) -> list[str]:
+def cells(row: Mapping[str, Any], launch: float) -> list[str]:
     """A row's cells; products are judged by operations, not by the roof of bytes."""
     took = times(row)
     if "opweave" not in took:
         return [titled(row), "refused", *[""] * (len(COLUMNS) - 2)]
     ours, own = took["opweave"], took.get("opweave, own kernels")
-    said = model.get(titled(row))
+    said = row.get("model_us")
     return [
         titled(row), f"{ours:.1f}",
         "" if row["flops"] else f"{(launch + row['roof_us']) / ours:.2f}",
@@ -86,17 +91,17 @@ def cells(row: Mapping[str, Any], launch: float, model: Mapping[str, float]) -> 
     ]  # fmt: skip
 
 
-def reading(found: Mapping[str, Any], model: Mapping[str, float]) -> str:
+def reading(found: Mapping[str, Any]) -> str:
     """Geometric means over peers, and the median error of the model."""
-    rows = [(titled(row), times(row)) for row in found["rows"]]
+    rows = [(row.get("model_us"), times(row)) for row in found["rows"]]
     means = []
     for peer in PEERS:
         ratios = [t[peer] / t["opweave"] for _, t in rows if peer in t and "opweave" in t]
         if ratios:
             means.append(f"{peer} {np.exp(np.mean(np.log(ratios))):.2f} ({len(ratios)} rows)")
     pairs = [
-        ((t.get("opweave, own kernels") or t["opweave"]) / model[name])
-        for name, t in rows if "opweave" in t and name in model
+        (t.get("opweave, own kernels") or t["opweave"]) / said
+        for said, t in rows if said and "opweave" in t
     ]  # fmt: skip
     text = f"Geometric means of a peer's time over ours: {', '.join(means)}."
     if pairs:
