@@ -25,7 +25,7 @@ def on_gpu(value: Any, label: str) -> Any:
     """An array on a GPU as CuPy's, by DLPack.
 
     CuPy passes its current stream, on which our kernels run, and the producer has that stream
-    wait for its own.  No GPU has run this yet.
+    wait for its own.
 
     Raises:
         NotTaken: without CuPy, or without a device.

@@ -12,8 +12,9 @@ from bench.experiments.model.table import titled
 HEAD = """\
 # The standing table: kernels on GPUs, by the model
 
-Made by `python bench/run.py model`; **nothing here was measured.** Counts come from the binaries
-that NVRTC makes, executed for control and addresses; times from the model of the described device
+Made by `python bench/run.py model`; **nothing here was measured**: that is in
+[h200/standing](../h200/standing/README.md). Counts come from the binaries that NVRTC makes,
+executed for control and addresses; times from the model of the described device
 ([docs/profile.md](../../../docs/profile.md)). The roof of a row is a launch and the bytes of
 arguments and results, each once, or the operations of its products. *moved* are bytes over the
 least of the kernel, *I/el* instructions an element; *in flight* are bytes a thread. *library*: a
