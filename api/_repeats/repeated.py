@@ -201,7 +201,7 @@ class Repeated:
         if self.n == 0:
             state = [array.copy() for array in start]
         elif plan.segments and config.errors == "ignore":
-            state = plan([values[i] for i in ready.arrays], ready.numbers(values))
+            state = plan(ready.given(values), ready.numbers(values))
         else:
             state = self._step_by_step(args, ready)
         return state[0] if is_leaf(ready.structure) else tuple(state)
@@ -211,7 +211,7 @@ class Repeated:
         if found is None or found.ready is not ready:
             if len(self._repetitions) >= MOST_PLANS:
                 self._repetitions.clear()
-            like = [values[i] for i in ready.arrays]
+            like = ready.given(values)
             count = Carried.of(self.step, None, ready, args).count
             found = Repetition(ready, count, like, self.step.options, self.n)
             self._repetitions[id(ready)] = found

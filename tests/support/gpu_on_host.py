@@ -29,6 +29,7 @@ class Stream:
     def __enter__(self):
         self._outer.append(Stream.current)
         Stream.current = self
+        return self
 
     def __exit__(self, *error):
         Stream.current = self._outer.pop()
