@@ -24,6 +24,7 @@ from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.names import function_name
+from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialised
@@ -159,7 +160,7 @@ class Repeated:
                 return self.__opweave_with__(self.__opweave_function__)(*args)
             if hold_foreign(args):
                 return run_exchanged(self, self.step.signature, args, {}, None)
-            if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
+            if config.device == "cuda" and any(is_array(a) and not is_cupy(a) for a in args):
                 return self._through_gpu(args)
             if (rounds := self._rounds) is None:
                 try:

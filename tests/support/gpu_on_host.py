@@ -79,6 +79,10 @@ class Memory(NamedTuple):
     def __add__(self, nbytes):
         return Memory(self.array, self.at + nbytes)
 
+    @property
+    def ptr(self):
+        return self.array.__array_interface__["data"][0] + self.at
+
 
 class Blas:
     """A library of products: its mode, and the modes in which it was called."""
