@@ -12,7 +12,8 @@ import pytest
 
 import opweave as ow
 from opweave._loops import sites
-from tests.support import cells, standing_in, tiers
+from tests.gpu import standing_in
+from tests.support import cells, tiers
 from tests.support.slow import SLOW
 from tests.warm import by_c
 

@@ -147,9 +147,13 @@ def _trace(
     made = _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
     truths = frozenset(n for n, (_, item) in enumerate(leaves) if type(item) is Truth)
     graph = replace(made.graph, truths=truths, written=written)
-    kinds = (*arguments.values(), *made.constant_types)
-    libraries = tuple(kind.library for kind in kinds if isinstance(kind, ArrayType))
-    return replace(made, graph=graph, looked_up=sight.seen.looked_up, libraries=libraries)
+    own = _libraries([*arguments.values(), *made.constant_types])
+    return replace(made, graph=graph, looked_up=sight.seen.looked_up, libraries=own)
+
+
+def _libraries(types: Iterable[Any]) -> tuple[str, ...]:
+    """Whose array each input is."""
+    return tuple(kind.library for kind in types if isinstance(kind, ArrayType))
 
 
 def _fix_extents(tracer: Tracer, given: Iterable[Any]) -> None:

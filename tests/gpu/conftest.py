@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.gpu.standing_in import has_gpu
 from tests.rounds.cupy_by_shim import stand_in
 from tests.support.cells import CELLS
-from tests.support.standing_in import has_gpu
 
 
 @pytest.fixture(autouse=True)

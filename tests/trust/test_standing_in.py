@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support import standing_in
+from tests.gpu import standing_in
 from tests.support.slow import SLOW
 
 FOLDER = standing_in.FOLDER

@@ -9,7 +9,7 @@ from pathlib import Path
 import opweave as ow
 from tests.support.tiers import Slow
 
-FOLDER = Path(__file__).parents[1] / "gpu"
+FOLDER = Path(__file__).parent
 ORDER = "it asks whether the order of threads changes a bit, and the shim has one order"
 MEMORY = "it fills the memory of a device"
 PROCESS = "what a device does to a process: a fault, or a fork"
