@@ -106,7 +106,8 @@ class Preparing:
         variant, is_mixed = found.variant, are_mixed(call.values)
         if config.device != "cuda" or is_mixed:
             self.check_kinds(found, call)
-        constants, given = constants_of(found, on_gpu), together(call.arrays)
+        given = together(call.arrays)
+        constants = constants_of(found, call.arrays, on_gpu)
         try:
             with file_named(found.lowered):
                 prepared = Prepared(
@@ -220,11 +221,13 @@ def kind_of(variant: Variant) -> type[Ready]:
     return Writing if variant.graph.written else LeavingValues if leaves else Ready
 
 
-def constants_of(found: Specialised, on_gpu: bool) -> tuple[Any, ...]:
+def constants_of(found: Specialised, arrays: Sequence[Any], on_gpu: bool) -> tuple[Any, ...]:
     """Arrays that the function made while it was traced, where the others lie."""
     constants = found.variant.trace.constants
-    if not on_gpu:
+    if not (on_gpu and constants):
         return constants
+    if any(map(is_cupy, arrays)):
+        return tuple(together([*arrays, *constants])[len(arrays) :])
     from opweave.runtime.cuda import executor as cuda
 
     return tuple(map(cuda.copied_in, constants))

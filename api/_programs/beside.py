@@ -44,12 +44,13 @@ def in_c_order(array: Any) -> Any:
 
 
 def together(arrays: Sequence[Any]) -> list[Any]:
-    """Arrays of a call, all on the GPU if one of them is."""
+    """Arrays of a call, all on the device of those that lie on one."""
     if not are_mixed(arrays):
         return list(arrays)
-    from opweave.runtime.cuda.executor import copied_in
+    from opweave.runtime.cuda import executor as cuda
 
-    return [a if is_cupy(a) else copied_in(in_c_order(a)) for a in arrays]
+    with cuda.cupy().cuda.Device(cuda.device_of(list(filter(is_cupy, arrays)))):
+        return [a if is_cupy(a) else cuda.copied_in(in_c_order(a)) for a in arrays]
 
 
 def refused(name: str) -> ArgumentError:
