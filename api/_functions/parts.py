@@ -158,7 +158,7 @@ class Parts:
     def _prepare(
         self, segment: Segment, guard: Any, device: Device, executor: Any
     ) -> tuple[Prepared, Lowered]:
-        check_kinds(segment.graph, segment.arrays, function_name(self.fn))
+        check_kinds(segment.graph, segment.arrays, function_name(self.fn), gives_numbers=True)
         extents = symbol_extents(segment.types)
         variant = self.variants.get(guard)
         if variant is None:

@@ -61,15 +61,20 @@ def refused(name: str) -> ArgumentError:
     )
 
 
-def check_kinds(graph: FunctionGraph, arrays: Sequence[Any], name: str) -> None:
+def check_kinds(
+    graph: FunctionGraph, arrays: Sequence[Any], name: str, gives_numbers: bool = False
+) -> None:
     """Refuse NumPy's arrays that are values beside CuPy's; ``arrays`` are those of the inputs.
+
+    See ``follow`` for ``gives_numbers``.
 
     Raises:
         ArgumentError: one is.
     """
     if are_mixed(arrays):
         rows = zip(graph.inputs, arrays, strict=True)
-        if not follow(graph, {item.value.id for item, array in rows if not is_cupy(array)}):
+        hosts = {item.value.id for item, array in rows if not is_cupy(array)}
+        if not follow(graph, hosts, gives_numbers):
             raise refused(name)
 
 

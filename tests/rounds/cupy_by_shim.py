@@ -48,7 +48,8 @@ class ndarray(gpu_on_host.Array):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         out = kwargs.get("out", ())
-        if any(type(a) is np.ndarray for a in (*inputs, *out)):
+        values = (*inputs[:1], *inputs[2:]) if method == "at" else inputs
+        if any(type(a) is np.ndarray for a in (*values, *out)):
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
         if out:
             kwargs["out"] = tuple(map(as_numpys, out))
@@ -158,6 +159,12 @@ class Executor(VerifyExecutor):
         make = HostExecutor.arena(self, nbytes)
         return lambda: make().view(ndarray)
 
+    def workspace(self, *given):
+        return as_cupys(super().workspace(*given))
+
+    def faults(self):
+        return as_cupys(super().faults())
+
     def computed(self, kernel, layouts, operands, taken):
         return self.products.computed(kernel, layouts, operands)
 
@@ -178,6 +185,8 @@ class Executor(VerifyExecutor):
         launch = super().launcher(kernel, source, extents)
 
         def launched(*given):
+            # a kernel on a device reads no memory of the host
+            assert all(isinstance(array, ndarray) for array in given[1]), kernel.name
             if Stream.current.is_capturing():
                 Stream.current.kept.append((launch, given))
             else:

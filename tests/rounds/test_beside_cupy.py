@@ -13,12 +13,36 @@ X = np.random.default_rng(5).standard_normal((9, 40)).astype(np.float32)
 I = np.array([3, 1, -2, 0])
 J = np.array([0, 39, 4, -40])
 TABLE = np.linspace(1, 2, 5)
+MASK = np.arange(9) % 2 == 0
+ORDER = np.random.default_rng(7).permutation(40)
 
 
 def written(x):
     y = x * 1
     y[I, 2] += 1
     y[[1, 2]] = 0
+    return y
+
+
+def masked(x):
+    y = x * 1
+    y[MASK] = 0
+    y[~MASK] -= 2
+    return y
+
+
+# Lines that a kernel does not have all of.
+IN_PARTS = {
+    "a sort": lambda x: np.sort(x * 2, axis=1)[I[::-1]] + 1,
+    "writes": written,
+    "what a mask selects": lambda x: x[MASK] * 2,
+    "numbers": lambda x: x * float(TABLE[1]) + int(I.sum()),
+    "at": lambda x: added_at(x * 1),
+}
+
+
+def added_at(y):
+    np.add.at(y, I, 1)
     return y
 
 
@@ -34,12 +58,15 @@ INDICES = {
     "a list": lambda x: x[[1, 2]] + np.take(x, [3, 4], axis=0),
     "a number of NumPy's": lambda x: x * TABLE[2] + TABLE.sum(),
     "one twice": lambda x: x[I] + x[I],
+    "a mask": masked,
 }
 # What CuPy refuses, or what is NumPy's there.
 VALUES = {
     "a product": lambda x: x * TABLE[:, None, None],
     "made inside": lambda x: x * np.ones(40),
-    "where": lambda x: np.where(J[0] + np.arange(40) > TABLE[0] + np.zeros(40), x, 0),
+    "chosen": lambda x: np.where(x > 0, TABLE[:, None, None], x),
+    "chosen numbers": lambda x: np.where(MASK, 1, 2)[:, None] * x,
+    "a mask beside a mask": lambda x: np.where((x > 0) & MASK[:, None], x, 0),
     "an index and a value": lambda x: x[I] * I[:, None],
     "a result": lambda x: (x[I], I + 1),
     "a number as a result": lambda x: (x[I], I.sum()),
@@ -83,11 +110,17 @@ def test_an_argument_is_an_index_as_it_is_now(gpu):
         ow.fuse(lambda x, i: x + i)(on_gpu(X), X)
 
 
-def test_in_parts_cupy_takes_them(gpu):
-    for function in (lambda x: np.sort(x * 2, axis=1)[I[::-1]] + 1, written):
-        fused = ow.fuse(function)
-        for _ in range(2):
-            np.testing.assert_array_equal(fused(on_gpu(X)).get(), function(X))
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_in_parts_cupy_takes_them(gpu, name):
+    function = IN_PARTS[name]
+    fused = ow.fuse(function)
+    for _ in range(2):
+        found = fused(on_gpu(X))
+        assert type(found) is ndarray
+        np.testing.assert_allclose(found.get(), function(X), rtol=1e-6)
+
+
+def test_in_parts_they_are_no_values_either(gpu):
     with pytest.raises(e.ArgumentError, match="mixed"):
         ow.fuse(lambda x: np.sort(x * 2, axis=1) + np.arange(40) * TABLE[:1])(on_gpu(X))
 
@@ -125,3 +158,41 @@ def test_a_program_for_numpys_arrays_takes_those_of_cupys(gpu):
         found = fused.lower(X, target=target)(on_gpu(X))
         assert type(found) is kind
         np.testing.assert_allclose(np.asarray(found), np.cumsum(X, 1), rtol=1e-5, atol=1e-5)
+
+
+def looped(u, n):
+    for t in range(n):
+        u = u * 0.5 + u[ORDER] * 0.25 + u[ORDER[t % 3]]
+    return u
+
+
+def test_loops_and_steps_read_by_them(rolled):
+    u, fused = X[0].astype(float), ow.fuse(looped)
+    for n in (11, 1, 14):
+        np.testing.assert_allclose(fused(on_gpu(u), n).get(), looped(u, n), rtol=1e-10)
+
+    found = ow.repeat(lambda u, i: u * 0.5 + u[i], 7)(on_gpu(u), ORDER)
+    for _ in range(7):
+        u = u * 0.5 + u[ORDER]
+    np.testing.assert_allclose(found.get(), u, rtol=1e-10)
+
+
+def test_calls_that_may_be_replayed_read_the_newest_indices(gpu):
+    places, x = np.array([0, 1]), on_gpu(X)
+    fused = ow.fuse(lambda x, i: x[i] * 2 + x[i], replay=True)
+    for number in range(8):
+        places[:] = number
+        np.testing.assert_array_equal(fused(x, places).get(), X[places] * 2 + X[places])
+
+
+def test_arrays_that_share_memory_run_in_parts_with_them(gpu):
+    def function(x, y):
+        y += x[I]
+
+    memory, expected = on_gpu(X), X.copy()
+    fused = ow.fuse(function)
+    fused(memory, memory[2:6])
+    function(expected, expected[2:6])
+    np.testing.assert_array_equal(memory.get(), expected)
+    with pytest.raises(e.ArgumentError, match="mixed"):
+        ow.fuse(lambda x, y: np.multiply(x, 2, out=y))(memory[0], expected[0])
