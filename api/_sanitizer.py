@@ -159,7 +159,7 @@ def sanitize(
     results, complete = [], True
     for schedule in range(schedules):
         executor = SanitizeExecutor(schedule, program.fused.options.fast)
-        call = program.arguments(args, kwargs)
+        call = program.arguments(args, kwargs, on_host=True)
         call = replace(call, env={**call.env, TURNS: SEEN_TURNS})
         results.append(program.run_by(executor, call))
         for number, launch in enumerate(executor.seen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import opweave as ow
 from opweave._loops import sites
+from tests.gpu import standing_in
 from tests.support import cells, tiers
 from tests.support.slow import SLOW
 from tests.warm import by_c
@@ -60,30 +62,22 @@ def _has_nvrtc():
     return True
 
 
-def _has_gpu():
-    try:
-        from opweave.runtime.cuda.executor import cupy
-
-        cupy()
-    except ow.errors.NoDeviceError:
-        return False
-    return True
-
-
-NEEDS = {"host": _has_host, "nvrtc": _has_nvrtc, "gpu": _has_gpu}
+NEEDS = {"host": _has_host, "nvrtc": _has_nvrtc, "gpu": standing_in.has_gpu}
 
 
 @pytest.hookimpl(tryfirst=True)  # before -k, so that a table of cases is whole
 def pytest_collection_modifyitems(config, items):
-    tiers.select(config, items, SLOW)
-    have = {}
+    tiers.select(config, items, standing_in.table_for(items, SLOW))
+    have = cache(lambda name: NEEDS[name]())
     for item in items:
-        for name, check in NEEDS.items():
-            if item.get_closest_marker(name):
-                if name not in have:
-                    have[name] = check()
-                if not have[name]:
-                    item.add_marker(pytest.mark.skip(reason=f"needs {name}"))
+        for name in filter(item.get_closest_marker, NEEDS):
+            if have(name):
+                continue
+            reason = standing_in.why_skipped(item) if name == "gpu" else f"needs {name}"
+            # the stand-in's kernels run in the shim
+            reason = reason or ("" if have("host") and have("nvrtc") else "needs host and nvrtc")
+            if reason:
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 # Under pytest-xdist workers alone collect and lower; the controller sums up.

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from opweave._dask.entry import run_others
 from opweave._functions.arguments import Signature
 from opweave._functions.calls import NONE, Kwargs
@@ -24,6 +22,7 @@ from opweave._functions.warm import counted
 from opweave._functions.watched import Watched
 from opweave._interchange.functions import takes_arrays
 from opweave._interchange.kinds import are_plain, hold_foreign
+from opweave._programs.beside import are_numpys
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
@@ -147,8 +146,8 @@ class Fused(LikeGiven):
                 return run_others(self, args, kwargs, out)
             if config.errors == "numpy":
                 return self._watched(call, args, kwargs, out)
-            if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
-                return through_gpu(self, self._preparing, call, out)
+            if config.device == "cuda" and are_numpys(call.values):
+                return through_gpu(self, call, out)
             return self.called(call, out, why)
         except (ByNumPy, TooManyError) as error:  # raised before anything was computed
             told = self.fallback.by_numpy(args, kwargs, error)
@@ -184,9 +183,11 @@ class Fused(LikeGiven):
         """Prepare a call, and keep it; see ``Preparing.prepare``."""
         return self._preparing.prepare(call, or_parts)
 
-    def found_for(self, call: Call, device: Device) -> Specialised:
+    def found_for(
+        self, call: Call, device: Device, libraries: Sequence[str] | None = None
+    ) -> Specialised:
         """What a call is traced to, from memory if it is there."""
-        return self._preparing.found_for(call, device)
+        return self._preparing.found_for(call, device, libraries=libraries)
 
     def bound(self, args: Sequence[Any], kwargs: Kwargs = NONE) -> tuple[Ready, Sequence[Any]]:
         """What a call with these arguments runs, and the leaves that it takes.

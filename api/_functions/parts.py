@@ -12,6 +12,7 @@ from opweave._functions.layout import Call
 from opweave._functions.preparing import Preparing
 from opweave._functions.ready import Ready
 from opweave._loops.stretches import TooLittleError
+from opweave._programs.beside import check_kinds, together
 from opweave.compiler.captures.structure import Constant, Leaf, Structure, Tree
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
@@ -49,7 +50,7 @@ MOST_KEPT = 1024
 # Compilations of the same lines, beyond which Python runs what comes new.
 MOST_TRACES = 8
 AnyError = TypeVar("AnyError", bound=Exception)
-# Device and executor for arrays of one kind.
+# Device and executor for arrays: those of a segment, or of a call where it reads none.
 Where = Callable[[Sequence[Any]], tuple[Device, Any]]
 
 
@@ -109,7 +110,8 @@ class Parts:
             with self._lock:
                 found = self._found(own, segment, call.arrays)
             ran.append(found)
-            return found[0](own.arrays, own.scalars)
+            is_here = found[1].device.is_host
+            return found[0](own.arrays if is_here else together(own.arrays), own.scalars)
 
         code = getattr(self.fn, "__code__", None)
         line = code.co_firstlineno if code else 0
@@ -136,7 +138,7 @@ class Parts:
 
         ``given`` are the arguments, which say where to run though a segment may read none.
         """
-        device, executor = self.where([*given, *own.arrays])
+        device, executor = self.where(own.arrays or given)
         types = tuple(map(scalar_type, own.scalars.values()))
         keys = tuple(argument_key(a, False, not device.is_host) for a in own.arrays)
         key = (own.key, types, keys, device)
@@ -156,6 +158,7 @@ class Parts:
     def _prepare(
         self, segment: Segment, guard: Any, device: Device, executor: Any
     ) -> tuple[Prepared, Lowered]:
+        check_kinds(segment.graph, segment.arrays, function_name(self.fn), gives_numbers=True)
         extents = symbol_extents(segment.types)
         variant = self.variants.get(guard)
         if variant is None:
@@ -165,7 +168,7 @@ class Parts:
         inputs = variant.graph.inputs
         spans = {i.value.id: t.span for i, t in zip(inputs, segment.types, strict=True)}
         lowered = lowered_for(variant, extents, spans, device, self.options)
-        arrays, replay = segment.arrays, self.options.replay
+        arrays, replay = together(segment.arrays), self.options.replay
         return Prepared(lowered, executor, extents, arrays, replay=replay), lowered
 
     def _variant(self, segment: Segment, extents: Mapping[str, int]) -> Variant:

@@ -15,17 +15,24 @@ from opweave._functions.budget import TooLongError, check_rounds, check_short, t
 from opweave._functions.calls import Calls
 from opweave._functions.layout import Call
 from opweave._functions.ready import LeavingValues, Ready, Writing
+from opweave._programs.beside import (
+    are_mixed,
+    check_kinds,
+    dense,
+    of_libraries,
+    together,
+)
 from opweave._programs.ejected import file_named, place_of, whole_if_ejected, with_ejected
 from opweave.compiler.captures.structure import Changing
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.ir.pace import mean_seconds
 from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.pipeline.driver import Options
-from opweave.compiler.pipeline.specialise import Specialisations, Specialised
+from opweave.compiler.pipeline.specialise import Specialisations, Specialised, Variant
 from opweave.compiler.tracing.arguments import ArrayType
 from opweave.compiler.tracing.written import mark
 from opweave.configuration import config
-from opweave.opcodes.errors import ArgumentError, ShapeError, TraceError
+from opweave.opcodes.errors import ShapeError, TraceError
 from opweave.runtime.calls.arguments import array_type
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
@@ -90,16 +97,17 @@ class Preparing:
             return self.calls.keep(call, on_gpu, made)
 
     def _prepare_slowly(self, call: Call, on_gpu: bool, or_parts: bool) -> Ready:
-        given = call.arrays
-        device, executor = self.executor(given, on_gpu)
+        device, executor = self.executor(call.arrays, on_gpu)
         may_roll = or_parts and self.may_roll(call)
         found = self.found_for(call, device, config.recompile_limit, may_roll)
         self.check_length(found, call if or_parts else None)
         if self.check is not None:
             self.check(found)
-        constants = constants_of(found, on_gpu)
-        self.executor([*given, *constants], on_gpu)  # says that kinds are mixed
-        variant = found.variant
+        variant, is_mixed = found.variant, are_mixed(call.values)
+        if config.device != "cuda" or is_mixed:
+            self.check_kinds(found, call)
+        given = together(call.arrays)
+        constants = constants_of(found, call.arrays, on_gpu)
         try:
             with file_named(found.lowered):
                 prepared = Prepared(
@@ -109,11 +117,9 @@ class Preparing:
             if variant.graph.written:
                 mark(error)
             raise
-        leaves = isinstance(variant.trace.structure, Changing)
-        kind = Writing if variant.graph.written else LeavingValues if leaves else Ready
-        return kind(
+        return kind_of(variant)(
             prepared, found, call.array_places, call.scalar_places, variant.graph.scalars,
-            variant.asks_numbers, variant.trace.structure,
+            variant.asks_numbers, variant.trace.structure, is_mixed,
         )  # fmt: skip
 
     def check_length(self, found: Specialised, or_parts: Call | None) -> None:
@@ -140,22 +146,13 @@ class Preparing:
             tell(f"{text}. All of them are compiled, since it is to be one whole")
 
     def executor(self, given: list[Any], on_gpu: bool) -> tuple[Device, Any]:
-        """Where arrays are computed with.
-
-        Raises:
-            ArgumentError: NumPy and CuPy arrays are mixed.
-        """
+        """Where arrays are computed with: on the GPU on the device of CuPy's."""
         if not on_gpu:
             return device_for("host"), HostExecutor(self.options.fast)
         from opweave.runtime.cuda import executor as cuda
 
-        on_host = [v for v in given if not is_cupy(v)]
-        if on_host and len(on_host) < len(given):
-            raise ArgumentError(
-                f"{self.signature.name}: NumPy and CuPy arrays are mixed: expected one "
-                "kind; copy with cupy.asarray or .get()"
-            )
-        index = 0 if on_host else cuda.device_of(given)
+        there = [v for v in given if is_cupy(v)]
+        index = 0 if given and not there else cuda.device_of(there)
         return cuda.live_device(index), cuda.executor(index, self.options.fast)
 
     def found_on(
@@ -165,21 +162,40 @@ class Preparing:
         on_gpu = config.device == "cuda" or any(map(is_cupy, call.arrays))
         device = self.executor(call.arrays, on_gpu)[0] if target is None else device_for(target)
         with self.lock:
-            return self.found_for(call, device, may_roll=or_parts and self.may_roll(call))
+            found = self.found_for(call, device, may_roll=or_parts and self.may_roll(call))
+        if target is None:
+            self.check_kinds(found, call)
+        return found
+
+    def check_kinds(self, found: Specialised, call: Call) -> None:
+        """Refuse NumPy's arrays that are values beside CuPy's.
+
+        Raises:
+            ArgumentError: one is.
+        """
+        trace = found.variant.trace
+        check_kinds(trace.graph, [*call.arrays, *trace.constants], self.signature.name)
 
     def found_for(
-        self, call: Call, device: Device, limit: int | None = None, may_roll: bool = False
-    ) -> Specialised:
+        self, call: Call, device: Device, limit: int | None = None, may_roll: bool = False,
+        libraries: Sequence[str] | None = None,
+    ) -> Specialised:  # fmt: skip
         """What a call is traced to, from memory if it is there; see ``Specialisations.find``.
+
+        ``libraries``: whose its arrays are taken for, in order; None as they are.
 
         Raises:
             TraceError: its code goes on after the call.
         """
         if self.signature.goes_on is not None:
             raise TraceError(f"{self.signature.name}: {self.signature.goes_on}")
-        arguments, layout, known = call.types, call.layout, self.specialised
-        if config.device == "cuda":  # copies of NumPy's arrays, which the function has been given
+        arguments = call._replace(values=[*dense(call.values)]).types
+        if libraries is not None:
+            arguments = of_libraries(arguments, libraries)
+        elif config.device == "cuda" and not are_mixed(call.values):
+            # copies of NumPy's arrays, which the function has been given
             arguments = {k: _of_numpy(a) for k, a in arguments.items()}
+        layout, known = call.layout, self.specialised
         before = known.traces
         rest = layout.structure, layout.rebuilt, limit, may_roll, config.library
         place = partial(place_of, device.arch, arguments, self.options, self.signature.names)
@@ -199,17 +215,22 @@ def is_on_gpu(call: Call) -> bool:
     return config.device == "cuda" or any(map(is_cupy, call.values))
 
 
-def constants_of(found: Specialised, on_gpu: bool) -> tuple[Any, ...]:
+def kind_of(variant: Variant) -> type[Ready]:
+    """What a call becomes whose graph writes to arguments, or leaves values in them."""
+    leaves = isinstance(variant.trace.structure, Changing)
+    return Writing if variant.graph.written else LeavingValues if leaves else Ready
+
+
+def constants_of(found: Specialised, arrays: Sequence[Any], on_gpu: bool) -> tuple[Any, ...]:
     """Arrays that the function made while it was traced, where the others lie."""
-    trace = found.variant.trace
-    if not on_gpu:
-        return trace.constants
+    constants = found.variant.trace.constants
+    if not (on_gpu and constants):
+        return constants
+    if any(map(is_cupy, arrays)):
+        return tuple(together([*arrays, *constants])[len(arrays) :])
     from opweave.runtime.cuda import executor as cuda
 
-    return tuple(
-        cuda.copied_in(array) if follows or config.device == "cuda" else array
-        for array, follows in zip(trace.constants, trace.following, strict=True)
-    )
+    return tuple(map(cuda.copied_in, constants))
 
 
 def _of_numpy(argument: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opweave._programs.beside import together
 from opweave.compiler.captures.structure import Changing, Structure, packed
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.pipeline.specialise import Specialised
@@ -21,6 +22,7 @@ class Ready(NamedTuple):
     """A prepared call, its specialisation, and where arrays and numbers stand in the arguments.
 
     ``names`` are those of the numbers, ``asks`` tells whether the guard depends on their values.
+    ``mixed``: NumPy's arrays lie beside CuPy's, and are copied at each call.
     """
 
     prepared: Prepared
@@ -30,12 +32,18 @@ class Ready(NamedTuple):
     names: tuple[str, ...]
     asks: bool
     structure: Structure | None
+    mixed: bool = False
 
     def __call__(self, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run with these leaves; ``containers`` are those of the arguments."""
         numbers = self.numbers(values) if self.names else {}
-        outputs = self.prepared([values[i] for i in self.arrays], numbers)
+        outputs = self.prepared(self.given(values), numbers)
         return self.packed(outputs, containers)
+
+    def given(self, values: Sequence[Any]) -> list[Any]:
+        """The arrays among these leaves, all of them where the call runs."""
+        given = [values[i] for i in self.arrays]
+        return together(given) if self.mixed else given
 
     def packed(self, outputs: list[Any], containers: Sequence[Any] = ()) -> Any:
         """The outputs as the function returns them."""
@@ -45,14 +53,13 @@ class Ready(NamedTuple):
 
     def into(self, out: Any, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run with these leaves, and write the outputs to given arrays; see ``targets.into``."""
-        given = [values[i] for i in self.arrays]
         numbers = self.numbers(values) if self.names else {}
-        outputs = into(out, self.prepared, given, numbers)
+        outputs = into(out, self.prepared, self.given(values), numbers)
         return self.packed(outputs, containers)
 
     def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
         """All outputs for these leaves; see ``writes.written`` for ``count``."""
-        return self.prepared([values[i] for i in self.arrays], self.numbers(values))
+        return self.prepared(self.given(values), self.numbers(values))
 
     @property
     def returned(self) -> int:
@@ -101,7 +108,7 @@ class Writing(LeavingValues):
 
     def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
         numbers = self.numbers(values) if self.names else {}
-        return written(self.prepared, [values[i] for i in self.arrays], numbers, count)
+        return written(self.prepared, self.given(values), numbers, count)
 
 
 def copied_to(out: Any, outputs: list[Any], structure: Structure | None) -> list[Any]:

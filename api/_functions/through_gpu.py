@@ -6,20 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from opweave._functions.layout import Call
-from opweave._functions.preparing import Preparing
 from opweave._functions.ready import Ready
 from opweave._functions.short import ByNumPy
 from opweave._functions.watched import FusedCalls
 from opweave.compiler.captures.structure import Changing, packed
 from opweave.compiler.captures.tree import flatten
-from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.outcomes import truth
 from opweave.runtime.calls.writes import Unwritten, Writes
 
 
-def through_gpu(fused: FusedCalls, preparing: Preparing, call: Call, out: Any) -> Any:
+def through_gpu(fused: FusedCalls, call: Call, out: Any) -> Any:
     """The results of a call with NumPy arrays, as NumPy's.
 
     Raises:
@@ -29,8 +27,6 @@ def through_gpu(fused: FusedCalls, preparing: Preparing, call: Call, out: Any) -
 
     if out is not None:
         raise ArgumentError("out=: NumPy arrays that run on a GPU are copied; assign the result")
-    if any(map(is_cupy, call.values)):
-        preparing.executor(call.arrays, True)  # says that kinds are mixed
     copied = call._replace(values=[cuda.copied_in(v) for v in call.values])
     prepared = fused.ready_for(copied) or fused.fallback.prepare_or_not(copied)
     if prepared is not None and isinstance(prepared.structure, Changing):

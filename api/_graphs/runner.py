@@ -168,7 +168,7 @@ class Runner:
         arrays, backend = self._held.arrays, self._backend()
         call = self._fused.signature.bind(tuple(arrays), {})
         found = self._fused.found_for(call, backend.device)
-        constants = tuple(map(backend.upload, constants_of(found, False)))
+        constants = tuple(map(backend.upload, constants_of(found, arrays, False)))
         apart = self.mode == "immediate"
         prepared = Prepared(
             found.lowered, backend.executor, found.extents, arrays, constants, apart=apart

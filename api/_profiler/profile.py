@@ -72,7 +72,7 @@ def profile(fused: Any, *args: Any, target: str = "sm_90a", **kwargs: Any) -> Pr
     program = _lowered(fused, args, kwargs, target)
     device = model_of(program.target, target)
     executor = NotingExecutor()
-    program.run_by(executor, program.arguments(args, kwargs))
+    program.run_by(executor, program.arguments(args, kwargs, on_host=True))
     sources = dict(zip(map(id, program.lowered.kernels), program.lowered.sources, strict=True))
     fast = program.fused.options.fast
     launches = [_launch_of(seen, sources[id(seen.kernel)], fast) for seen in executor.seen]

@@ -31,8 +31,13 @@ class FusedLike(Protocol):
     options: Options
     signature: Any
 
-    def found_for(self, call: Any, device: Any) -> Specialised:
-        """The compilation for a call of this kind, made now if there is none."""
+    def found_for(
+        self, call: Any, device: Any, libraries: Sequence[str] | None = None
+    ) -> Specialised:
+        """The compilation for a call of this kind, made now if there is none.
+
+        ``libraries``: whose its arrays are taken for; None as they are.
+        """
 
 
 class ProgramLike(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from os import PathLike
@@ -12,6 +11,7 @@ from typing import Any
 
 from opweave._html.shown import Shown
 from opweave._interchange.functions import gives_arrays, takes_arrays
+from opweave._programs.beside import check_kinds, together
 from opweave._programs.interface import Arguments, FusedLike
 from opweave._programs.kernel_view import KernelView
 from opweave._programs.own_sources import with_source
@@ -22,6 +22,7 @@ from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
 from opweave.compiler.captures.structure import alone, packed
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.compiler.ir.reference import run_reference
 from opweave.compiler.pipeline.driver import Lowered, finish
 from opweave.compiler.pipeline.specialise import Specialised
@@ -109,7 +110,7 @@ class Program(Shown, by="_programs.pieces:program"):
         if self.target == "host":
             raise ArgumentError("verify: expected a program for an sm target, found one for host")
         made = self._checking(executor, schedule)
-        return self.run_by(made, self.arguments(args, kwargs))
+        return self.run_by(made, self.arguments(args, kwargs, on_host=True))
 
     def _checking(self, executor: str, schedule: int) -> Any:
         if executor not in CHECKING:
@@ -139,23 +140,34 @@ class Program(Shown, by="_programs.pieces:program"):
         call.hold(outputs, self.variant.graph.written)
         return packed(alone(self.variant.trace.structure), outputs, call.containers)
 
-    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    def arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], on_host: bool = False
+    ) -> Arguments:
         """A call's arguments by their places in the graph; copies of those that it writes to.
+
+        NumPy's arrays serve a program that was lowered for CuPy's, and the other way round.
+
+        Args:
+            on_host: all of them as NumPy's, whatever they are.
 
         Raises:
             ArgumentError: they do not fit the guard or shape class of this program.
         """
         fused = self.fused
         call = fused.signature.bind(args, kwargs)
-        given, found = call.arrays, fused.found_for(call, self.lowered.device)
+        trace = self.variant.trace
+        found = fused.found_for(call, self.lowered.device, trace.libraries)
         if found.lowered is not self.found.lowered:
             raise ArgumentError(
                 "the arguments belong to another guard or shape class than this program was "
                 "lowered for: call .lower again with them"
             )
-        inputs, held = self.variant.graph.inputs, (*given, *self.variant.trace.constants)
+        inputs, held = self.variant.graph.inputs, (*call.arrays, *trace.constants)
+        if on_host or self.target == "host":
+            held = tuple(a.get() if is_cupy(a) else a for a in held)
+        check_kinds(trace.graph, held, fused.signature.name)
         copied = {written.place for written in self.variant.graph.written}
-        held = tuple(a.copy("K") if n in copied else a for n, a in enumerate(held))
+        held = tuple(a.copy("K") if n in copied else a for n, a in enumerate(together(held)))
         arrays = {i.value.id: a for i, a in zip(inputs, held, strict=True)}
         env = call.scalars(self.variant.graph.scalars)
         return Arguments(arrays, env, found.extents, call.containers)
@@ -167,8 +179,7 @@ class Program(Shown, by="_programs.pieces:program"):
     @gives_arrays
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
-        call = self.arguments(args, kwargs)
-        call = replace(call, arrays=call.on_host)
+        call = self.arguments(args, kwargs, on_host=True)
         return self._packed(run_reference(self.lowered.graph, call.arrays, call.known), call)
 
     @takes_arrays
@@ -188,9 +199,9 @@ class Program(Shown, by="_programs.pieces:program"):
             CheckError: a result lies outside its bound, or has other bits with another value of a
                 toggle whose values are declared to give the same bits.
         """
-        call = self.arguments(args, kwargs)
         fast = self.fused.options.fast
         is_here = schedule is None and executor is None
+        call = self.arguments(args, kwargs, on_host=not is_here)
         runs = (
             self.executor(call) if is_here else self._checking(executor or "simt", schedule or 0)
         )

@@ -24,6 +24,7 @@ from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.names import function_name
+from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialised
@@ -159,7 +160,7 @@ class Repeated:
                 return self.__opweave_with__(self.__opweave_function__)(*args)
             if hold_foreign(args):
                 return run_exchanged(self, self.step.signature, args, {}, None)
-            if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
+            if config.device == "cuda" and any(is_array(a) and not is_cupy(a) for a in args):
                 return self._through_gpu(args)
             if (rounds := self._rounds) is None:
                 try:
@@ -201,7 +202,7 @@ class Repeated:
         if self.n == 0:
             state = [array.copy() for array in start]
         elif plan.segments and config.errors == "ignore":
-            state = plan([values[i] for i in ready.arrays], ready.numbers(values))
+            state = plan(ready.given(values), ready.numbers(values))
         else:
             state = self._step_by_step(args, ready)
         return state[0] if is_leaf(ready.structure) else tuple(state)
@@ -211,7 +212,7 @@ class Repeated:
         if found is None or found.ready is not ready:
             if len(self._repetitions) >= MOST_PLANS:
                 self._repetitions.clear()
-            like = [values[i] for i in ready.arrays]
+            like = ready.given(values)
             count = Carried.of(self.step, None, ready, args).count
             found = Repetition(ready, count, like, self.step.options, self.n)
             self._repetitions[id(ready)] = found

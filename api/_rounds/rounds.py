@@ -219,7 +219,7 @@ class CountedRound:
 
     def __call__(self, values: Sequence[Any], first: int, most: int) -> tuple[list[Any], int]:
         """The outputs of the last of up to so many rounds, and how many there were."""
-        prepared, arrays = self.ready.prepared, [values[i] for i in self.ready.arrays]
+        prepared, arrays = self.ready.prepared, self.ready.given(values)
         env = {**prepared.extents, **self.ready.numbers(values)}
         if most == 1 or not self._loops:
             return prepared(arrays, env), 1

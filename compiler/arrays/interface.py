@@ -120,7 +120,7 @@ class TracerLike(Protocol):
     def concrete(self, item: Any) -> Any:
         """The number behind a traced one, which becomes static."""
 
-    def constant(self, array: Any, follows: bool = False) -> Value:
+    def constant(self, array: Any) -> Value:
         """An array that is no argument: made while tracing, or found in some object."""
 
     def copied(self, array: Any) -> Any:

@@ -147,7 +147,7 @@ class TracerOfGiven(Tracer):
             raise UnsupportedError("indices on the host of arrays that lie elsewhere")
         return self.constant(places)
 
-    def constant(self, array: Any, follows: bool = False) -> Value:
+    def constant(self, array: Any) -> Value:
         """An array that the function got past us, and may write to: as it is now."""
         return self._input(array.copy())
 

@@ -75,8 +75,7 @@ def users_place() -> tuple[CodeType | None, int]:
 class Made(NamedTuple):
     """An array that is no argument: its value, its name in the source, and what is static of it.
 
-    ``contents`` are its bytes when it was met.  ``follows``: it may lie on the host while the
-    other arrays do not, as a list of indices does.
+    ``contents`` are its bytes when it was met.
     """
 
     value: Value
@@ -84,7 +83,6 @@ class Made(NamedTuple):
     type: Any
     array: Any
     contents: Any
-    follows: bool = False
 
     def check(self) -> None:
         """Check that nobody has written to it since.

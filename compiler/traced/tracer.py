@@ -262,12 +262,12 @@ class Tracer(SharedMemory):
         return self.wrapped(self.builder.created(literal(array[()]), dtype, (), self.where()))
 
     def indices(self, places: Any) -> Value:
-        """Indices that the function made, as a value; a NumPy array of them may lie elsewhere."""
+        """Indices that the function made, as a value."""
         if is_array(places) and not isinstance(places, np.ndarray):
             return self.constant(places)
-        return self.constant(np.ascontiguousarray(places), follows=True)
+        return self.constant(np.ascontiguousarray(places))
 
-    def constant(self, array: Any, follows: bool = False) -> Value:
+    def constant(self, array: Any) -> Value:
         """An array that is no argument: made while tracing, or found in some object."""
         for made in self.constants:
             if made.array is array:
@@ -278,7 +278,7 @@ class Tracer(SharedMemory):
         name = f"constant{len(self.constants)}"
         kind = self.describe(name, array)
         value = self.builder.new_value(kind.dtype, kind.shape)
-        self.constants.append(Made(value, name, kind, array, contents_of(array), follows))
+        self.constants.append(Made(value, name, kind, array, contents_of(array)))
         return value
 
     def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:

@@ -74,7 +74,6 @@ class Trace:
         scalar_types: type of every scalar argument, by its name in C.
         constants: arrays that the function made or found while it was traced; the last inputs.
         constant_types: what is static of them.
-        following: which of them may lie elsewhere than the arguments.
         has_faulted: NumPy found a floating-point error in what it computed while tracing.
         sets_errors: the function itself changes NumPy's settings for such errors.
         suspects: values for which NumPy warns where they are not finite.
@@ -82,6 +81,7 @@ class Trace:
         looked_up: names that were looked up in modules: the names there, the name, and whether
             the module is of others.
         has_aliases: results are arrays of their own, or may be, which are views to NumPy.
+        libraries: whose array each input is; empty where a graph is made otherwise.
     """
 
     graph: FunctionGraph
@@ -91,10 +91,10 @@ class Trace:
     scalar_types: Mapping[str, Any]
     constants: tuple[Any, ...] = ()
     constant_types: tuple[ArrayType, ...] = ()
-    following: tuple[bool, ...] = ()
     has_faulted: bool = False
     sets_errors: bool = False
     numbers: tuple[Expr, ...] = ()
     suspects: tuple[Value, ...] = ()
     looked_up: tuple[tuple[Any, str, bool], ...] = ()
     has_aliases: bool = False
+    libraries: tuple[str, ...] = ()

@@ -147,7 +147,13 @@ def _trace(
     made = _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
     truths = frozenset(n for n, (_, item) in enumerate(leaves) if type(item) is Truth)
     graph = replace(made.graph, truths=truths, written=written)
-    return replace(made, graph=graph, looked_up=sight.seen.looked_up)
+    own = _libraries([*arguments.values(), *made.constant_types])
+    return replace(made, graph=graph, looked_up=sight.seen.looked_up, libraries=own)
+
+
+def _libraries(types: Iterable[Any]) -> tuple[str, ...]:
+    """Whose array each input is."""
+    return tuple(kind.library for kind in types if isinstance(kind, ArrayType))
 
 
 def _fix_extents(tracer: Tracer, given: Iterable[Any]) -> None:
@@ -228,9 +234,8 @@ def _traced(
     static = frozenset(resolved_name(builder, n) for n in tracer.static) | asked
     types_of = {name: scalar_type(value) for name, value in scalars.items()}
     arrays, kinds = tuple(c.array for c in constants), tuple(c.type for c in constants)
-    following = tuple(c.follows for c in constants)
     return Trace(
-        graph, structure, static, builder.extents, types_of, arrays, kinds, following,
+        graph, structure, static, builder.extents, types_of, arrays, kinds,
         tracer.has_faulted, tracer.sets_errors, tuple(tracer.numbers),
         tuple(builder.resolved(value) for value in tracer.suspects),
         has_aliases=any(made() is not None for made in tracer.copied_views),

@@ -12,14 +12,10 @@ from tests.kernels import test_gathers
 from tests.numpy_api import test_axes, test_indexing, test_reshape
 from tests.opcodes import test_numerics
 from tests.parts import test_parts
+from tests.support.called import called, leaves
 from tests.support.variants import EVERY
 
 pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture
-def cp():
-    return pytest.importorskip("cupy")
 
 
 @pytest.mark.parametrize("variant", EVERY, ids=lambda v: v.name)
@@ -216,12 +212,12 @@ def test_any_set_of_axes_on_the_gpu(axes, cp):
 ])  # fmt: skip
 def test_a_function_in_parts_on_the_gpu(name, cp):
     function = test_parts.CASES[name]
-    expected, written = test_parts.called(function, test_parts.X)
+    expected, written = called(function, test_parts.X)
     x = cp.asarray(test_parts.X)
     found = ow.fuse(function)(x)
-    on_host = [v.get() if hasattr(v, "get") else v for v in test_parts.leaves(found)]
+    on_host = [v.get() if hasattr(v, "get") else v for v in leaves(found)]
 
-    for a, b in zip(on_host, test_parts.leaves(expected), strict=True):
+    for a, b in zip(on_host, leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5)
     np.testing.assert_allclose(x.get(), written[0], rtol=2e-5)
 
@@ -235,7 +231,11 @@ def test_what_is_made_inside_lies_on_the_gpu(cp):
         ow.fuse(lambda x: x * np.ones(4, np.float32))(x)
 
 
-@pytest.mark.parametrize("name", test_gathers.CASES)
+# What has an array of NumPy's for a value, which CuPy refuses, as we do.
+OF_NUMPYS = "casts", "numbers"
+
+
+@pytest.mark.parametrize("name", [n for n in test_gathers.CASES if n not in OF_NUMPYS])
 def test_places_are_those_of_the_host(cp, name):
     x = test_gathers.X
     found = ow.fuse(test_gathers.CASES[name], fullgraph=True)(cp.asarray(x))
@@ -268,7 +268,9 @@ def like_numpy(found, expected, rtol):
     "cases", [test_reads.CASES, test_numerics.CASES], ids=["reads", "numerics"]
 )
 def test_small_functions_are_those_of_the_host(cp, cases):
-    for row in cases.values():
+    for name, row in cases.items():
+        if name in OF_NUMPYS:
+            continue
         function, args = row[0], row[1] if isinstance(row[1], tuple) else row[1:]
         like_numpy(on_gpu(cp, function, args, fullgraph=True), function(*args), 1e-9)
 
@@ -313,7 +315,8 @@ def test_products_of_any_layout(cp):
 
 
 def test_a_regime_is_measured(cp):
-    large, small = cp.ones((4096, 4096), cp.float32), cp.ones((8, 8), cp.float32)
+    # a launch by a slow processor may take 50 us, in which a device moves 200 MB
+    large, small = cp.ones((16384, 16384), cp.float32), cp.ones((8, 8), cp.float32)
     fused = ow.fuse(lambda x: x * 2 + 1)
 
     assert ow.regime(fused, large).name == "memory"

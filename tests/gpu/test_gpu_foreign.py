@@ -9,11 +9,6 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture
-def cp():
-    return pytest.importorskip("cupy")
-
-
-@pytest.fixture
 def torch(cp):
     found = pytest.importorskip("torch")
     if not found.cuda.is_available():

@@ -10,11 +10,6 @@ from tests.rounds.programs import PROGRAMS, READ_BY_INDEX
 pytestmark = pytest.mark.gpu
 
 
-@pytest.fixture
-def cp():
-    return pytest.importorskip("cupy")
-
-
 def _network(depth, size):
     g = ow.Graph("network")
     rng = np.random.default_rng(depth)

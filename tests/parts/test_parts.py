@@ -153,7 +153,7 @@ CASES = {
     "containers": in_containers,
     "of many kinds": in_place_of_many_kinds,
     "where=": lambda x: np.add(x * 2, 1, where=x > 0, out=np.sort(x)) + 1,
-    "linalg": lambda x: np.linalg.inv(x[:8] @ x[:8].T + 8 * np.eye(8, dtype=np.float32)) + 1,
+    "linalg": lambda x: np.linalg.inv(x.T @ x) + 1,
     "text": lambda x: (f"{x.sum():.3f}", x * 2),
     "attribute": lambda x: (x * 2).nbytes + (x + 1).real,
     "asarray": lambda x: np.asarray(x) * 2 + np.asarray(x).max(),

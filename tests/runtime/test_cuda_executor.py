@@ -179,6 +179,22 @@ def test_arrays_of_two_devices_and_mixed_arrays_are_refused(launches):
     assert launches == []
 
 
+def test_indices_of_numpys_are_copied_to_the_device_of_the_array(launches, monkeypatch):
+    asked = []
+
+    class Noting(sys.modules["cupy"].cuda.Device):
+        def __enter__(self):
+            asked.append(self.id)
+
+    monkeypatch.setattr(sys.modules["cupy"].cuda, "Device", Noting)
+    x, fused = Array(np.ones(5, np.float32), device=1), ow.fuse(lambda x, i: x[i] + x[[0, 1]])
+    for _ in range(2):
+        asked.clear()
+        fused(x, np.array([1, 2]))
+        assert asked
+        assert {*asked} == {1}
+
+
 def test_numpy_arrays_are_copied_in_and_out_when_asked(launches):
     with ow.config(device="cuda"):
         made = ow.fuse(lambda x: {"y": x + 1, "s": x.sum()})(np.ones(8, np.float32))

@@ -29,6 +29,7 @@ class Stream:
     def __enter__(self):
         self._outer.append(Stream.current)
         Stream.current = self
+        return self
 
     def __exit__(self, *error):
         Stream.current = self._outer.pop()
@@ -77,6 +78,10 @@ class Memory(NamedTuple):
 
     def __add__(self, nbytes):
         return Memory(self.array, self.at + nbytes)
+
+    @property
+    def ptr(self):
+        return self.array.__array_interface__["data"][0] + self.at
 
 
 class Blas:

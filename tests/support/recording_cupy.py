@@ -115,7 +115,8 @@ class Cupy(types.ModuleType):
         emptied: has an entry for each time that the pool was emptied.
     """
 
-    ndarray, asarray, uint8, uint32 = Array, Array, np.uint8, np.uint32
+    ndarray, asarray = Array, Array
+    uint8, uint32, uint64 = np.uint8, np.uint32, np.uint64
 
     def __init__(self):
         super().__init__("cupy")
