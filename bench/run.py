@@ -113,21 +113,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         options.results.mkdir(parents=True, exist_ok=True)
         if options.experiments == [MODEL]:
-            return standing_rows(options)
+            return load(MODEL).asked(options)
         return measure(options)
     except (ValueError, OSError) as error:
         made.error(str(error))
-
-
-def standing_rows(options: argparse.Namespace) -> int:
-    """The standing table by the model, or, of a device that was named, measured."""
-    if options.device is None:
-        return load(MODEL).run(options.results, quick=options.quick, hold=options.hold)
-    from bench.experiments.model import measured
-
-    return measured.run(
-        options.results, options.device, options.peers, quick=options.quick, commit=options.commit
-    )
 
 
 def compare_results(options: argparse.Namespace, refuse: Callable[[str], Any]) -> int:

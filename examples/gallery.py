@@ -376,7 +376,8 @@ page of a program has its code, the explanation, and the generated source.
 
 Made by `python examples/gallery.py --write docs/gallery`; `tests/docs/test_gallery.py` holds each
 program to NumPy's answer, on the host and in verify mode, and to its number of kernels. How fast
-each is on the host stands in [benchmarks.md](../benchmarks.md). On an H200 their answers were right.
+each is on the host stands in [benchmarks.md](../benchmarks.md). On an H200 their answers were
+right.
 
 | program | kernels | launches saved | memory traffic | instead of |
 |---|---:|---:|---:|---:|

@@ -132,21 +132,20 @@ def _trace(
     result = _watched(fn, values, tracer, sight, containers)
     if ShapeError.made != before:  # the function has caught one
         _fix_extents(tracer, call.values())
-    leaves, structure = leaves_of_result(
-        result, sight.left_in, None if is_apart else containers, call, tracer
-    )
+    kept_in = None if is_apart else containers
+    leaves, structure = leaves_of_result(result, sight.left_in, kept_in, call, tracer)
     check_classes(structure, sight.classes())
     copies = _copies(tracer, [item for _, item in leaves])
     memory = ResultMemory(tracer)
-    outputs = tuple(_output(memory, copies.get(id(item), item), path) for path, item in leaves)
+    outputs = tuple(_output(memory, copies.get(id(it), it), path) for path, it in leaves)
     kept, written = stored(memory, inputs, outputs)
     outputs += kept
     if repeated and not tracer.counted and all(isinstance(o, Value) for o in outputs):
         states = [item.value.shape for item in inputs]
         tracer.builder.become(states, [o.shape for o in outputs if isinstance(o, Value)])
     made = _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
-    truths = frozenset(n for n, (_, item) in enumerate(leaves) if type(item) is Truth)
-    graph = replace(made.graph, truths=truths, written=written)
+    truths = (n for n, (_, item) in enumerate(leaves) if type(item) is Truth)
+    graph = replace(made.graph, truths=frozenset(truths), written=written)
     own = _libraries([*arguments.values(), *made.constant_types])
     return replace(made, graph=graph, looked_up=sight.seen.looked_up, libraries=own)
 

@@ -73,7 +73,7 @@ def test_every_way_gives_the_same_bytes(way):
 
 def test_a_source_that_is_refused_is_so_with_nvrtcs_words(way):
     with pytest.raises(ow.errors.CompileError) as caught:
-        compiled("cubin", "sm_90a", "int f( {\n")
+        compiled("cubin", "sm_90a", "int f() { return nothing; }\n")
     assert "default_program(1): error" in caught.value.log
 
 

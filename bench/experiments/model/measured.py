@@ -136,6 +136,27 @@ class _Tensors:
         return self.made[id(array)][0]
 
 
+def tried(
+    work: Workload, xp: Any, peers: Sequence[str], args: Sequence[Any], expected: Any
+) -> tuple[dict[str, Runner], dict[str, Row]]:
+    """Those whose result is right, and what is said of each: an error, or why it is refused."""
+    ready: dict[str, Runner] = {}
+    told: dict[str, Row] = {}
+    for name, make in runners(work, xp, peers):
+        try:
+            runner = make()
+            error = error_of(xp, runner.read(runner.run(*args)), expected)
+        except Exception as problem:  # a peer that fails is a finding
+            told[name] = {"refused": f"{type(problem).__name__}: {problem}"[:600]}
+            continue
+        told[name] = {"error": error}
+        if error > ALLOWED[work.dtype]:
+            told[name]["refused"] = f"an error of {error:.3g}: {ALLOWED[work.dtype]} allowed"
+        else:
+            ready[name] = runner
+    return ready, told
+
+
 def measured_row(work: Workload, executor: Executor, peers: Sequence[str], copy: float) -> Row:
     """One workload by everybody."""
     xp = executor.xp
@@ -144,19 +165,7 @@ def measured_row(work: Workload, executor: Executor, peers: Sequence[str], copy:
     nbytes = sum(a.nbytes for a in args) + expected.size * np.dtype(NAMES[work.dtype]).itemsize
     count = max(1, min(32, -(-ROTATE * executor.cache_bytes // nbytes)))
     sets = [tuple(args), *(tuple(a.copy() for a in args) for _ in range(count - 1))]
-    ready: dict[str, Runner] = {}
-    told: dict[str, Row] = {}
-    for name, make in runners(work, xp, peers):
-        try:
-            runner = make()
-            error = error_of(xp, runner.read(runner.run(*args)), expected)
-            told[name] = {"error": error}
-            if error > ALLOWED[work.dtype]:
-                told[name]["refused"] = f"an error of {error:.3g}: {ALLOWED[work.dtype]} allowed"
-            else:
-                ready[name] = runner
-        except Exception as problem:  # a peer that fails is a finding
-            told[name] = {"refused": f"{type(problem).__name__}: {problem}"[:600]}
+    ready, told = tried(work, xp, peers, args, expected)
     del expected
     visits = in_visits(ready, lambda n, e: executor.sample(ready[n], sets, e), EFFORT)
     for name, found in visits.items():

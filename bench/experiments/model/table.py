@@ -194,6 +194,17 @@ def worse(before: Row, after: Row) -> Iterable[str]:
             )
 
 
+def asked(options: Any) -> int:
+    """The table by the model, or measured on a device that was named; see ``run``."""
+    if options.device is None:
+        return run(options.results, quick=options.quick, hold=options.hold)
+    from bench.experiments.model import measured
+
+    return measured.run(
+        options.results, options.device, options.peers, quick=options.quick, commit=options.commit
+    )
+
+
 def run(results: Path, *, quick: bool, hold: bool) -> int:
     """Make the table anew, or hold what the sources make now to the stored one.
 
