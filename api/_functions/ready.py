@@ -35,7 +35,8 @@ class Ready(NamedTuple):
         """Run with these leaves; ``containers`` are those of the arguments."""
         numbers = self.numbers(values) if self.names else {}
         outputs = self.prepared([values[i] for i in self.arrays], numbers)
-        return self.packed(outputs, containers)
+        structure = self.structure
+        return outputs[0] if structure is None else packed(structure, outputs, containers)
 
     def packed(self, outputs: list[Any], containers: Sequence[Any] = ()) -> Any:
         """The outputs as the function returns them."""

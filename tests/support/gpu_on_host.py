@@ -12,6 +12,7 @@ import numpy as np
 
 from opweave.compiler.scheduling.memory import memory_plan
 from opweave.opcodes.errors import LaunchError
+from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.cuda.products import LibraryProducts
 from opweave.runtime.cuda.starts import DeviceStart
 from opweave.runtime.cuda.workspaces import Workspaces
@@ -75,6 +76,10 @@ class Memory(NamedTuple):
     array: Array
     at: int
 
+    @property
+    def ptr(self):
+        return pointer(self.array, self.at)
+
     def __add__(self, nbytes):
         return Memory(self.array, self.at + nbytes)
 
@@ -112,7 +117,12 @@ class Executor(HostExecutor):
     graphs = ()
     index = 0
     state = SimpleNamespace(
-        run=lambda work, *what: work(), recent=[], failed=lambda error, what: LaunchError(what)
+        run=lambda work, *what: work(),
+        recent=[],
+        failed=lambda error, what: LaunchError(what),
+        index=0,
+        queued=lambda what, nbytes, work, *args: work(*args),
+        ready=lambda: True,
     )
     blas = Blas()
     cupy = SimpleNamespace(
@@ -128,7 +138,7 @@ class Executor(HostExecutor):
     )  # fmt: skip
     start = staticmethod(DeviceStart)
     workspaces = Workspaces(cupy, 0)
-    products = LibraryProducts(cupy, 0, state)
+    products = LibraryProducts(cupy, state)
 
     def memory(self, kernels, schedule, extents):
         return memory_plan(schedule, extents)
