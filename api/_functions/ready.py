@@ -37,8 +37,10 @@ class Ready(NamedTuple):
     def __call__(self, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run with these leaves; ``containers`` are those of the arguments."""
         numbers = self.numbers(values) if self.names else {}
-        outputs = self.prepared(self.given(values), numbers)
-        return self.packed(outputs, containers)
+        given = [values[i] for i in self.arrays]
+        outputs = self.prepared(together(given) if self.mixed else given, numbers)
+        structure = self.structure
+        return outputs[0] if structure is None else packed(structure, outputs, containers)
 
     def given(self, values: Sequence[Any]) -> list[Any]:
         """The arrays among these leaves, all of them where the call runs."""

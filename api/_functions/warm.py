@@ -7,8 +7,10 @@ it was, takes the way through ``Calls``, which gives the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from inspect import Parameter
+from itertools import repeat
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy as np
 from opweave._functions.arguments import Signature
 from opweave._functions.kept import Kept
 from opweave._functions.ready import Plain, Ready
-from opweave._functions.warm_arguments import CallNodes, NotForC
+from opweave._functions.warm_arguments import CallNodes, NotForC, asked_of
 from opweave._functions.warm_results import (
     CallNumbers,
     Shapes,
@@ -25,6 +27,8 @@ from opweave._functions.warm_results import (
     stores_of,
     target_of,
 )
+from opweave._interchange.on_gpu import CallsOnGpu
+from opweave.compiler.ir.plain_arrays import is_cupy
 from opweave.runtime.calls.writes import store
 from opweave.runtime.host.native import NativeSteps
 from opweave.runtime.host.starts import NativeStart
@@ -50,8 +54,18 @@ def _knows_none(*args: Any) -> Any:
     return UNKNOWN
 
 
+def _either(first: WarmCall, second: WarmCall) -> WarmCall:
+    """Calls of which the first knows some, and the second others."""
+
+    def call(*args: Any) -> Any:
+        found = first(*args)
+        return second(*args) if found is UNKNOWN else found
+
+    return call
+
+
 class WarmCalls:
-    """The calls with arguments of one structure that C runs.
+    """The calls with arguments of one structure that C runs, and those on a GPU.
 
     Attributes:
         call: runs them; ``UNKNOWN`` says that it does not know one.
@@ -67,6 +81,7 @@ class WarmCalls:
         self._is_positional = kinds <= BY_POSITION
         self._came: dict[int, tuple[Ready | Plain, int]] = {}
         self._known: dict[int, Warm] = {}
+        self._on_gpu: CallsOnGpu | None = None
 
     def came(self, ready: Ready | Plain, values: Sequence[Any]) -> None:
         """Count a call that Python has found: in the end C may know it."""
@@ -75,10 +90,37 @@ class WarmCalls:
         if len(self._came) >= MOST_COUNTED:
             self._came.clear()
         self._came[key] = ready, count
-        if count == OFTEN and (found := self._warm(ready, values)) is not None:
+        if count % OFTEN:
+            return
+        if isinstance(ready, Ready) and any(map(is_cupy, values)):
+            self._came_on_gpu(ready, values)  # once more, where others took its place
+        elif count == OFTEN and (found := self._warm(ready, values)) is not None:
             newest = [*self._known.items()][: MOST - 1]
             self._known = {key: found, **dict(newest)}
-            self.call, self.into = warm_call(self._kept.joined(), tuple(self._known.values()))
+            self._take()
+
+    def _came_on_gpu(self, ready: Ready, values: Sequence[Any]) -> None:
+        kept = self._kept
+        layout = kept.layout
+        if layout.same is not None or not kept.is_steady:
+            return
+        with suppress(NotForC):
+            asks = repeat(ready.asks)
+            asked = [*map(asked_of, values, layout.static, asks)]
+            if self._on_gpu is None:
+                trees = layout.trees[: self._args]
+                self._on_gpu = CallsOnGpu(trees, kept.values, kept.joined())
+                self._take()
+            self._on_gpu.add(ready, values, asked)
+
+    def _take(self) -> None:
+        """Take the calls that are known now; those of the host come first."""
+        on_gpu = self._on_gpu
+        if on_gpu is not None:
+            self.call, self.into = on_gpu.call, on_gpu.into
+        if self._known:
+            by_c = warm_call(self._kept.joined(), tuple(self._known.values()))
+            self.call, self.into = map(_either, by_c, (self.call, self.into)) if on_gpu else by_c
 
     def _warm(self, ready: Ready | Plain, values: Sequence[Any]) -> Warm | None:
         """A call as C takes it; None where Python runs it."""

@@ -11,9 +11,10 @@ import numpy as np
 
 from opweave._functions.apart import Read
 from opweave._functions.kept import Kept
+from opweave.compiler.captures.checks import EQUAL, IS_SAME, OF_TYPE, ON_GPU
 from opweave.compiler.captures.containers import is_class_of_objects
 from opweave.compiler.captures.structure import NOTHING, Structure, Tree, has_identity
-from opweave.compiler.ir.plain_arrays import is_array
+from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.runtime.host.warm_arguments import (
     CONTAINERS,
     Anything,
@@ -78,7 +79,7 @@ class CallNodes:
     def _watched(self, read: Read, tree: Structure | None) -> tuple[FoundAt, Node]:
         """What the function sees itself in a class: that object, and an array as it lies."""
         has_array = type(read.value) is np.ndarray
-        if not read.is_steady or tree is not None or not (has_array or _is_constant(read.value)):
+        if not read.is_steady or tree is not None or not (has_array or is_constant(read.value)):
             raise NotForC
         next(self._leaves)
         return FoundAt(HERE, read.value), Lies.of(read.value) if has_array else Anything()
@@ -98,7 +99,7 @@ class CallNodes:
         kind = type(value)
         if kind is np.ndarray:
             return Lies.of(value)
-        if kind in SAME or isinstance(value, np.dtype) or (is_static and _is_constant(value)):
+        if kind in SAME or isinstance(value, np.dtype) or (is_static and is_constant(value)):
             return Same(value)
         if kind not in NUMBERS:
             raise NotForC
@@ -108,10 +109,32 @@ class CallNodes:
         return node
 
 
-def _is_constant(value: Any) -> bool:
+def asked_of(value: Any, is_static: bool, asks: bool) -> tuple[str, Any]:
+    """What is asked of a leaf of a call on a GPU, see ``looking``, and what it is asked with.
+
+    Args:
+        is_static: it is part of the guard, whatever its type.
+        asks: numbers select.
+
+    Raises:
+        NotForC: of a value of another kind.
+    """
+    kind = type(value)
+    if is_cupy(value):
+        return ON_GPU, None
+    if kind is str or (kind is int and (is_static or asks)):
+        return EQUAL[kind], value
+    if kind in SAME or isinstance(value, np.dtype) or (is_static and is_constant(value)):
+        return IS_SAME, value
+    if is_static or asks or kind not in NUMBERS:
+        raise NotForC
+    return OF_TYPE, kind
+
+
+def is_constant(value: Any) -> bool:
     """Whether an object that is the same one is equal to what it was, too."""
     if type(value) is tuple:
-        return all(map(_is_constant, value))
+        return all(map(is_constant, value))
     return value is None or type(value) in CONSTANTS
 
 

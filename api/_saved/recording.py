@@ -69,7 +69,7 @@ class PlanRecorder:
         joins: workspaces lie in the arena, as they do on the host.
     """
 
-    mode, cached, passes_arrays = "run", True, False
+    mode, cached, passes_arrays, as_arrays = "run", True, False, False
     also: tuple[Once[Any], ...] = ()
 
     def __init__(self, fast: bool, compiles: bool, joins: bool):
@@ -81,8 +81,8 @@ class PlanRecorder:
     def arena(self, nbytes: int) -> Callable[[], Any]:
         return lambda: None
 
-    def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
-        return None, None
+    def workspace(self, kernel: Kernel, partials: int, counters: int) -> Any:
+        raise AssertionError("nothing is started")
 
     def faults(self) -> Any:
         return None
@@ -106,6 +106,9 @@ class PlanRecorder:
 
     def packer(self, kernel: Kernel, formats: Sequence[str]) -> Formats:
         return Formats(tuple(formats))
+
+    def starting(self, step: Any) -> Any:
+        raise AssertionError("nothing is started")
 
     def address(self, array: Any, offset: int = 0) -> Any:
         return 0

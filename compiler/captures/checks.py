@@ -9,7 +9,7 @@ the same forms.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from opweave.compiler.captures.owners import Function
@@ -30,6 +30,12 @@ READS, IN_CELL = "{}() is {}", "{}.cell_contents is {}"
 # ``assumptions.py``.
 STILL = "({0}.field[0] == {0}.version or {0}.still())"
 SCOPE: dict[str, Any] = {"Missing": Missing}
+# What is asked of a leaf, ``{0}``, with a value ``{1}`` of an earlier call: whether it is an array
+# of CuPy's, a number of a type, the same object, or, of integers and texts that select, equal.
+ON_GPU, OF_TYPE, IS_SAME = "type({0}) is Array", "type({0}) is {1}", "{0} is {1}"
+EQUAL = {kind: f"type({{0}}) is {kind.__name__} and {{0}} == {{1}}" for kind in (int, str)}
+# How such an array lies, as ``argument_key`` has it.
+LIES = "(d := {0}.dtype), type(d), {0}.shape, {0}.strides, {0}.device.id, {0}.data.ptr % 16, "
 # After so many times checks are joined; at once where such a function is there already.
 OFTEN = 8
 # The compiled functions by the forms of the checks; begun anew where there are so many.
@@ -138,3 +144,22 @@ def of_place(place: Place, value: Any) -> Check:
     if isinstance(place.scope, type | Function) or value is Missing:
         return READS, place.read, value
     return IN_CELL, place.scope, value
+
+
+@lru_cache(maxsize=256)
+def looking(forms: tuple[str, ...]) -> Callable[..., Callable[..., Any]]:
+    """A function that makes one of leaves, for each of which there is a form.
+
+    That asks the forms, and looks up how the arrays lie; None where leaves are others.  It is made
+    of a function that looks a key up, one that asks whether all else holds, CuPy's class of
+    arrays, and the values that leaves are compared with.
+    """
+    names = [(form, f"x{n}", f"v{n}") for n, form in enumerate(forms)]
+    asked = " and ".join(form.format(name, value) for form, name, value in names)
+    key = "".join(LIES.format(name) for form, name, _ in names if form is ON_GPU)
+    made: Callable[..., Callable[..., Any]] = eval(
+        f"lambda get, holds, Array, {', '.join(value for *_, value in names)}: "
+        f"lambda {', '.join(name for _, name, _ in names)}: "
+        f"get(({key})) if {asked} and holds() else None"
+    )
+    return made

@@ -63,12 +63,12 @@ def product(
     kernel: Kernel, layouts: Layouts, multiply: Callable[[Any, Any, Any], None]
 ) -> Compute:
     """A function of a product's operands that has ``multiply`` compute it: x, y, the result."""
-    x, y = (param.source for param in (kernel.params[0], kernel.params[-2]))
+    recipes = [layouts.recipe(param.source) for param in (kernel.params[0], kernel.params[-2])]
+    x, y = [None if recipe is None else recipe.viewing() for recipe in recipes]
 
     def compute(arrays: Any, numbers: Sequence[Any]) -> None:
-        # x @ x has one parameter for both
-        left, right = layouts.viewed(arrays[0], x), layouts.viewed(arrays[-2], y)
-        multiply(left, right, arrays[-1])
+        left, right, out = arrays[0], arrays[-2], arrays[-1]  # x @ x has one parameter for both
+        multiply(left if x is None else x(left), right if y is None else y(right), out)
 
     return compute
 

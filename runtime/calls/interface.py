@@ -9,7 +9,7 @@ from opweave.compiler.ir.values import Extents
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.calls.by_numpy import Compute, Operand
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.steps import Launch
+from opweave.runtime.calls.steps import Launch, Started, Step
 from opweave.runtime.process.locks import Once
 
 if TYPE_CHECKING:
@@ -42,12 +42,14 @@ class Executor(Protocol):
         mode: "run", or what kernels are built for to be checked, see hostcc.py.
         cached: binaries are kept; else each one is compiled where a call is prepared.
         passes_arrays: launches take the arrays themselves, besides their addresses.
+        as_arrays: results that have no dimension stay arrays.
         also: what else is compiled once in a process, before a kernel starts.
     """
 
     mode: str
     cached: bool
     passes_arrays: bool
+    as_arrays: bool
     also: tuple[Once[Any], ...]
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
@@ -56,8 +58,15 @@ class Executor(Protocol):
     def arena(self, nbytes: int) -> Callable[[], Any]:
         """A function that makes memory for the temporaries of a call, see ``memory``."""
 
-    def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
-        """So many bytes for partial results of a kernel, and for counters, which are zero."""
+    def workspace(
+        self, kernel: Kernel, partials: int, counters: int
+    ) -> Callable[[], tuple[Any, Any]]:
+        """A function that makes memory for partial results of a kernel, and zeros for counters.
+
+        Args:
+            partials: bytes.
+            counters: likewise.
+        """
 
     def faults(self) -> Any:
         """A zeroed 64-bit word, in which kernels note an index that has no element."""
@@ -81,6 +90,9 @@ class Executor(Protocol):
 
     def packer(self, kernel: Kernel, formats: Sequence[str]) -> Callable[..., Any]:
         """A function that packs the values of slots for ``launcher``."""
+
+    def starting(self, step: Step) -> Started | None:
+        """A function of a call's arrays and numbers that starts a step, if it does anything."""
 
     def address(self, array: Any, offset: int = 0) -> Any:
         """What a slot holds for an array, or for so many bytes behind its first element."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from opweave.runtime.calls.interface import Executor, Start
     from opweave.runtime.calls.layouts import Layouts
     from opweave.runtime.calls.plan import CallPlan
-    from opweave.runtime.calls.steps import Step
+    from opweave.runtime.calls.steps import Started, Step
     from opweave.runtime.calls.writes import Writes
 
 
@@ -58,6 +58,21 @@ class PlannedCall:
         """What starts the plan; two threads may make it, and one is kept."""
         return self.executor.start(self)
 
+    @cached_property
+    def _start_single(self) -> Started:
+        found = None if self.single is None else self.executor.starting(self.single)
+        return found or (lambda arrays, numbers: None)
+
+    @cached_property
+    def _is_direct(self) -> bool:
+        """Whether outputs are arrays of the call as they are, with nothing to look at."""
+        as_arrays = self.executor.as_arrays
+        plain = all(
+            (r.is_array or (as_arrays and r.kind != TRUTH)) and r.view is None and r.number is None
+            for r in self.returned
+        )
+        return plain and not (self.shared or self.plan.notes_faults)
+
     def __call__(
         self, arrays: Sequence[Any], scalars: Mapping[str, Any], out: Mapping[int, Any] = {}
     ) -> list[Any]:
@@ -70,11 +85,13 @@ class PlannedCall:
         if self.single is not None:
             # the quick way: from here Python starts the kernel, and what it wrote is returned
             own = [*arrays, *plan.made(out)]
-            self.single.start(own, numbers, self.executor.address)
+            self._start_single(own, numbers)
             return [own[array] for array in plan.outputs]
         every = (*arrays, *self.constants, *plan.made(out), self.new_faults())
         known = self.known(env)  # before a kernel writes anything, since one may be an error
         self.start(every, numbers)
+        if self._is_direct:
+            return [every[array] for array in plan.outputs]
         return self.outputs_in(every, env, known)
 
     def outputs_in(
@@ -124,7 +141,7 @@ class PlannedCall:
             raise fault(self.indexed, word, {**self.extents, **env})
 
     def _result(self, made: Returned, every: Sequence[Any]) -> Any:
-        found = every[made.array] if made.view is None else made.view.of(every[made.array])
+        found = every[made.array] if made.seen is None else made.seen(every[made.array])
         if made.is_array:
             return found
         found = self.executor.result(found, made.kind == BOXED)

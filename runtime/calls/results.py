@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opweave.compiler.ir.expr import Expr
+from opweave.opcodes.cached import cached_property
 from opweave.runtime.calls.views import ViewRecipe
 
 # What NumPy returns besides numbers of its own: an array, or Python's bool.
@@ -30,6 +31,11 @@ class Returned:
     is_array: bool
     kind: str | None = None
     number: Expr | None = None
+
+    @cached_property
+    def seen(self) -> Callable[[Any], Any] | None:
+        """What makes the view of that array; None for all of it."""
+        return None if self.view is None else self.view.viewing()
 
 
 def begun(make: Callable[[], Any]) -> Callable[[], Any]:

@@ -19,6 +19,9 @@ class StepwiseStart:
         self.plan, self.executor = prepared.plan, prepared.executor
         nbytes = self.plan.memory.nbytes
         self._arena = self.executor.arena(nbytes) if nbytes else None
+        self._works = [self.executor.workspace(*each) for each in self.plan.workspaces]
+        found = map(self.executor.starting, self.plan.steps)
+        self._starts = [start for start in found if start is not None]
 
     def __call__(self, every: Sequence[Any], numbers: Sequence[Any]) -> None:
         self.launch(self.memory(), numbers, every)
@@ -32,12 +35,13 @@ class StepwiseStart:
 
         That is the arena, or None, and the workspaces.
         """
-        works = (self.executor.workspace(*each) for each in self.plan.workspaces)
-        arena = None if self._arena is None else self._arena()
-        return (arena, *(array for work in works for array in work))
+        made = [None if self._arena is None else self._arena()]
+        for work in self._works:
+            made += work()
+        return tuple(made)
 
     def launch(self, memory: Sequence[Any], numbers: Sequence[Any], every: Sequence[Any]) -> None:
         """Start all steps with this memory."""
-        arrays, address = (*every, *memory), self.executor.address
-        for step in self.plan.steps:
-            step.start(arrays, numbers, address)
+        arrays = (*every, *memory)
+        for start in self._starts:
+            start(arrays, numbers)

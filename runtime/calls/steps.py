@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.literals import converted
+from opweave.compiler.ir.literals import SURE, converted
 from opweave.opcodes import dtypes
 from opweave.runtime.calls.by_numpy import Compute
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # (packed arguments, the arrays behind their pointers) -> started
 Launch = Callable[[Any, Sequence[Any]], None]
+# (arrays of the call, its numbers) -> a step is started
+Started = Callable[[Sequence[Any], Sequence[Any]], None]
 # Toggles whose product is how many columns a block has side by side.
 BANDS = {"outer": ("ACROSS", "COLUMNS"), "scan_columns": ("BLOCK", "VECTOR")}
 # Registers that a scalar travels in, as struct formats padded to 8 bytes.
@@ -87,15 +89,27 @@ class Step:
             self.refused.check(arrays)
 
 
+def starting(step: Step, address: Callable[..., Any]) -> Started | None:
+    """A function that starts a step; None of one that does nothing."""
+    start = step.start
+    return step.compute if step.launch is None else lambda arrays, n: start(arrays, n, address)
+
+
 def packer(kernel: Launchable, formats: Sequence[str]) -> Callable[..., bytes]:
     """Slots as bytes, eight each, as C takes them."""
     return struct.Struct("<" + "".join(formats)).pack
+
+
+# Floats that Python packs as NumPy converts them.
+WIDE = dtypes.F32, dtypes.F64
 
 
 def scalar_value(scalar: Scalar, env: Mapping[str, Any]) -> Any:
     """A scalar parameter as the Python number that packs into its register."""
     expr = scalar.expr
     value = env[expr.args[0]] if expr.op == "argument" else evaluate(expr, env)
+    if type(value) is float and scalar.dtype in WIDE and -SURE < value < SURE:
+        return value  # packing rounds it
     number = converted(value, scalar.dtype)
     if scalar.dtype.is_float:
         return float(number)

@@ -78,6 +78,19 @@ class ViewRecipe(NamedTuple):
         is_same = all(n in (None, e) for n, e in zip(lengths, self.shape, strict=True))
         return (*found, ...) if is_same else None
 
+    def viewing(self) -> Callable[[Any], Any]:
+        """A function that makes the view of an array; quicker than ``of``, for many calls."""
+        if not self.steps:
+            return self.of
+        steps = [(None if method is None else method.__name__, at) for method, at in self.steps]
+
+        def made(array: Any) -> Any:
+            for method, at in steps:
+                array = array[at] if method is None else getattr(array, method)(at)
+            return array
+
+        return made
+
     def of(self, array: Any) -> Any:
         """The view of an array."""
         if self.shape_of_base is not None:

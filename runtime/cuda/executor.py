@@ -9,7 +9,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,14 +22,14 @@ from opweave.opcodes.dtypes import U8, DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError
 from opweave.runtime.binaries.binary import Binary
 from opweave.runtime.binaries.build import build_kernel
-from opweave.runtime.calls.arrays import assigned, pointer
+from opweave.runtime.calls.arrays import assigned
 from opweave.runtime.calls.by_numpy import Compute, Operand
 from opweave.runtime.calls.interface import Launchable
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.steps import Launch, number_types
+from opweave.runtime.calls.steps import Launch, Started, Step, number_types
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
 from opweave.runtime.cuda.products import LibraryProducts
-from opweave.runtime.cuda.starting import starter
+from opweave.runtime.cuda.starting import MOST_DYNAMIC_SHARED, launching, starting
 from opweave.runtime.cuda.starts import DeviceStart
 from opweave.runtime.cuda.workspaces import Workspaces
 from opweave.runtime.process import locks
@@ -119,7 +118,7 @@ def device_of(arrays: Sequence[Any]) -> int:
 class CudaExecutor:
     """Kernels on one device; ``cached``: binaries are taken from where they are there."""
 
-    mode, passes_arrays, also = "run", False, ()
+    mode, passes_arrays, as_arrays, also = "run", False, True, ()
 
     def __init__(self, index: int, fast: bool = False, cached: bool = True):
         self.index = index
@@ -128,28 +127,25 @@ class CudaExecutor:
         self.cupy = cupy()
         self.state = state_of(index)
         self.workspaces = Workspaces(self.cupy, index)
-        self.products = LibraryProducts(self.cupy, index, self.state)
+        self.products = LibraryProducts(self.cupy, self.state)
         self._functions: dict[tuple[str, str], Any] = {}
+        self._shared: dict[tuple[str, str], int] = {}  # bytes that functions opted in to
         self._faults: Any = None
         self._lock = locks.rlock()  # a finalizer may come here when memory is freed
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
-        empty, device, numpy = self.cupy.empty, self.cupy.cuda.Device(self.index), dtype.numpy
-
-        def make() -> Any:
-            with device:
-                return empty(shape, numpy)
-
-        return allocating(self.state, make, shape, dtype)
+        return allocating(self.state, shape, dtype)
 
     def arena(self, nbytes: int) -> Callable[[], Any]:
         return self.allocator((nbytes,), U8)
 
-    def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
+    def workspace(
+        self, kernel: Kernel, partials: int, counters: int
+    ) -> Callable[[], tuple[Any, Any]]:
         """Partial results from the pool, and counters, which are kept per stream."""
-        what = f"the partial results of {kernel.name}"
-        found = partial(self.workspaces.found, partials, counters // 4)
-        return self.state.run(found, what, partials + counters)
+        what, nbytes = f"the partial results of {kernel.name}", partials + counters
+        found, words = self.workspaces.found, counters // 4
+        return partial(self.state.queued, what, nbytes, found, partials, words)
 
     def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
         return memory_plan(schedule, extents)
@@ -160,6 +156,17 @@ class CudaExecutor:
         if self._faults is None:
             self._faults = self.state.run(self._fault_word, "the word for faults of kernels", 8)
         return self._faults
+
+    def _opt_in(self, key: str, kernel: Launchable, extents: Extents) -> None:
+        """Let a kernel have the shared memory that it needs, in this launch and earlier ones."""
+        shared, given = kernel.dynamic_bytes(extents), self._shared.get((key, kernel.name), 0)
+        if shared > max(STATIC_SHARED_BYTES, given):
+            function, driver = self._functions[key, kernel.name], self.cupy.cuda.driver
+            what = f"{kernel.name}: {shared:,} bytes of shared memory"
+            self.state.queued(
+                what, 0, driver.funcSetAttribute, function.ptr, MOST_DYNAMIC_SHARED, shared
+            )
+            self._shared[key, kernel.name] = shared
 
     def _fault_word(self) -> Any:
         with self.cupy.cuda.Device(self.index):
@@ -178,20 +185,9 @@ class CudaExecutor:
         return self.launched(kernel, self.build(kernel, source), extents)
 
     def launched(self, kernel: Launchable, binary: Binary, extents: Extents) -> Launch:
-        function, grid = self._function(binary, kernel.name), kernel.grid(extents)
-        device, state = self.cupy.cuda.Device(self.index), self.state
-        start = starter(kernel, function, extents, device, self.cupy.cuda)
-        what = f"{kernel.name}: launch of {grid} blocks of {prod(kernel.block)} threads"
-
-        def launch(args: tuple[Any, ...], arrays: Sequence[Any]) -> None:
-            state.check()
-            try:
-                start(args)
-            except state.errors as error:
-                state.again(error.with_traceback(None), partial(start, args), what)
-            state.recent.append(kernel.name)
-
-        return launch
+        function = self._function(binary, kernel.name)
+        self._opt_in(binary.key, kernel, extents)
+        return launching(kernel, function, extents, self.state)
 
     def computed(
         self, kernel: Kernel, layouts: Layouts, operands: Sequence[Operand], taken: Sequence[int]
@@ -207,10 +203,13 @@ class CudaExecutor:
 
         return packed
 
+    def starting(self, step: Step) -> Started | None:
+        return starting(step, self.address)
+
     @staticmethod
     def address(array: Any, offset: int = 0) -> Any:
         """The array itself, whose address CuPy takes out of it without a call of Python's."""
-        return np.uint64(pointer(array, offset)) if offset else array
+        return np.uint64(array.data.ptr + offset) if offset else array
 
     def _function(self, binary: Binary, name: str) -> Any:
         with self._lock:

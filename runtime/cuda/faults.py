@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import LaunchError, NoDeviceError, OpweaveError, OutOfMemoryError
@@ -51,6 +52,7 @@ class DeviceState:
 
     Attributes:
         lost: what made it unusable, or "".
+        usable: nothing is known that makes it so.
         recent: the newest launches; the device reports a fault of one of them at a later call.
     """
 
@@ -59,12 +61,23 @@ class DeviceState:
         self.index = index
         self.pid = os.getpid()
         self.lost = ""
+        self.usable = True
+        _of_this_process.add(self)
+        self._is_only = cupy.cuda.runtime.getDeviceCount() == 1
+        self._current = cupy.cuda.runtime.getDevice
         self.recent: deque[str] = deque(maxlen=MOST_RECENT)
         self.errors = (
             MemoryError,
             cupy.cuda.driver.CUDADriverError,
             cupy.cuda.runtime.CUDARuntimeError,
         )
+
+    def ready(self) -> bool:
+        """Whether work may be queued as it is: the device is the current one, and not lost.
+
+        Each launch asks.  A device that is the only one is the current one.
+        """
+        return self.usable and (self._is_only or self._current() == self.index)
 
     def check(self) -> None:
         """Refuse what cannot work any more.
@@ -95,6 +108,20 @@ class DeviceState:
             first = error.with_traceback(None)  # the frames of a traceback hold arrays
         return self.again(first, work, what, nbytes)
 
+    def queued(self, what: str, nbytes: int, work: Callable[..., T], *args: Any) -> T:
+        """The same of a function that queues work on the device, whichever is current."""
+        if not self.ready():
+            return self.run(partial(self._apart, work, *args), what, nbytes)
+        try:
+            return work(*args)
+        except self.errors as error:
+            first = error.with_traceback(None)
+        return self.again(first, partial(self._apart, work, *args), what, nbytes)
+
+    def _apart(self, work: Callable[..., T], *args: Any) -> T:
+        with self.cupy.cuda.Device(self.index):
+            return work(*args)
+
     def again(self, error: Exception, work: Callable[[], T], what: str, nbytes: int = 0) -> T:
         """Try once more if there was no memory, with what CuPy and Python keep given back."""
         if not _is_of_memory(error):
@@ -118,6 +145,7 @@ class DeviceState:
         if getattr(error, "status", None) not in STICKY:
             return LaunchError(text)
         launches = ", ".join(self.recent) or "none"
+        self.usable = False
         self.lost = (
             f"{text} (CUDA tells of a fault late: a launch before it may be the cause; the newest "
             f"are {launches}; CUDA_LAUNCH_BLOCKING=1, or a kernel's verify mode, finds it)"
@@ -129,9 +157,18 @@ def _is_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or getattr(error, "status", None) == NO_MEMORY
 
 
-def allocating(
-    state: DeviceState, make: Callable[[], Any], shape: tuple[int, ...], dtype: DType
-) -> Callable[[], Any]:
-    """A function that makes arrays of a shape and a dtype."""
-    what, nbytes = named(shape, dtype)
-    return partial(state.run, make, what, nbytes)
+def allocating(state: DeviceState, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+    """A function that makes arrays of a shape and a dtype, in memory of CuPy's current pool."""
+    return partial(state.queued, *named(shape, dtype), state.cupy.empty, shape, dtype.numpy)
+
+
+# The states of devices that a child cannot use.
+_of_this_process: WeakSet[DeviceState] = WeakSet()
+
+
+def _after_fork() -> None:
+    for state in list(_of_this_process):
+        state.usable = False
+
+
+os.register_at_fork(after_in_child=_after_fork)

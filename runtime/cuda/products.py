@@ -6,7 +6,6 @@ The executor hands CuPy in; only runtime/cuda/executor.py imports it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -27,18 +26,25 @@ WIDE_SUMS = 16
 class LibraryProducts:
     """Products on one device."""
 
-    def __init__(self, cupy: Any, index: int, state: Any):
-        self._cupy, self._index, self._state = cupy, index, state
+    def __init__(self, cupy: Any, state: Any):
+        self._cupy, self._state = cupy, state
 
     def computed(self, kernel: Kernel, layouts: Layouts, operands: Sequence[Operand]) -> Compute:
         """A function of a call's arrays that has the library compute a product."""
         what = f"{kernel.name}: a product by CUDA's library"
-        compute = product(kernel, layouts, partial(self._multiply, what))
+        _, dtype = layouts.shapes[layouts.base_of(kernel.params[-1].source)]
+        queue = self._queue_wide if dtype in HALVES else self._queue
+        compute = product(kernel, layouts, partial(self._multiply, what, queue))
+        name, note = kernel.name, self._state.recent.append
+        lies_apart = any(part for _, part in operands)
 
         def run(arrays: Any, numbers: Sequence[Any]) -> None:
-            given = [self._operand(arrays[array], part) for array, part in operands]
+            if lies_apart:
+                given = [self._operand(arrays[array], part) for array, part in operands]
+            else:
+                given = [arrays[array] for array, _ in operands]
             compute(given, numbers)
-            self._state.recent.append(kernel.name)
+            note(name)
 
         return run
 
@@ -48,7 +54,9 @@ class LibraryProducts:
         shape, dtype, at = part
         return self._cupy.ndarray(shape, dtype, array.data + at)
 
-    def _multiply(self, what: str, left: Any, right: Any, out: Any) -> None:
+    def _multiply(
+        self, what: str, queue: Callable[[Any, Any, Any], None], left: Any, right: Any, out: Any
+    ) -> None:
         """Queue a product on the current stream.
 
         Raises:
@@ -60,26 +68,28 @@ class LibraryProducts:
                 f"{what} cannot be captured, since CuPy refuses to; capture "
                 "fused.with_toggles(USE_VENDOR=0), whose products are kernels"
             )
-        cublas = self._cupy.cuda.cublas
         try:
-            self._state.run(partial(self._queue, cublas, left, right, out), what, out.nbytes)
-        except cublas.CUBLASError as error:
+            self._state.queued(what, out.nbytes, queue, left, right, out)
+        except self._cupy.cuda.cublas.CUBLASError as error:
             raise self._state.failed(error, what) from error
 
-    def _queue(self, cublas: Any, left: Any, right: Any, out: Any) -> None:
-        with self._cupy.cuda.Device(self._index), self._wide_sums(cublas):
+    def _queue(self, left: Any, right: Any, out: Any) -> None:
+        if left.ndim == right.ndim == 2:
+            self._cupy.matmul(left, right, out=out)
+        else:
             for factors in calls_of(left, right, out, self._cupy.broadcast_to):
                 self._cupy.matmul(*factors[:2], out=factors[2])
 
-    @contextmanager
-    def _wide_sums(self, cublas: Any) -> Iterator[None]:
-        handle = self._cupy.cuda.get_cublas_handle()
-        before = cublas.getMathMode(handle)
-        cublas.setMathMode(handle, before | WIDE_SUMS)
+    def _queue_wide(self, left: Any, right: Any, out: Any) -> None:
+        """The same of 16-bit floats; where results are as wide as sums, the mode says nothing."""
+        cuda = self._cupy.cuda
+        handle = cuda.get_cublas_handle()
+        before = cuda.cublas.getMathMode(handle)
+        cuda.cublas.setMathMode(handle, before | WIDE_SUMS)
         try:
-            yield
+            self._queue(left, right, out)
         finally:
-            cublas.setMathMode(handle, before)
+            cuda.cublas.setMathMode(handle, before)
 
 
 def calls_of(

@@ -63,7 +63,7 @@ class DeviceStart(StepwiseStart):
         super().__init__(prepared)
         executor: Any = prepared.executor
         self.prepared: Any = prepared  # one that loops has shapes, too
-        self.cuda = executor.cupy.cuda
+        self.cuda, self._state = executor.cupy.cuda, executor.state
         self.by_address = not self.plan.computes  # a library takes shapes
         self._for_capture = executor.workspaces.for_capture
         launches = [step for step in self.plan.steps if step.launch is not None]
@@ -74,9 +74,10 @@ class DeviceStart(StepwiseStart):
         # numbers in a key differ where their bits do, as 0.0 and -0.0
         self._packed = struct.Struct("<" + self.plan.formats).pack
 
+        self._uses_memory = self._arena is not None or bool(self.plan.workspaces)
+
     def memory(self) -> tuple[Any, ...]:
-        uses_any = self._arena is not None or self.plan.workspaces
-        return self._lasting(super().memory) if uses_any else super().memory()
+        return self._lasting(super().memory) if self._uses_memory else (None,)
 
     def _lasting(self, make: Callable[[], Any]) -> Any:
         """What kernels use besides arguments and results: it lives as long as they may run."""
@@ -85,6 +86,14 @@ class DeviceStart(StepwiseStart):
         return make()
 
     def __call__(self, every: Sequence[Any], numbers: Sequence[Any]) -> None:
+        if self._state.ready():
+            self._queue(every, numbers)
+        else:  # streams are those of the current device
+            self._state.check()
+            with self.cuda.Device(self._state.index):
+                self._queue(every, numbers)
+
+    def _queue(self, every: Sequence[Any], numbers: Sequence[Any]) -> None:
         if self._graphs is None or not self._launched(self._graphs, every, numbers):
             self.launch(self.memory(), numbers, every)
 

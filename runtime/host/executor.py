@@ -11,7 +11,7 @@ from opweave.runtime.calls.arrays import held_at, pointer
 from opweave.runtime.calls.by_numpy import by_numpy
 from opweave.runtime.calls.outcomes import array_scalar
 from opweave.runtime.calls.starts import StepwiseStart
-from opweave.runtime.calls.steps import packer
+from opweave.runtime.calls.steps import Started, Step, packer, starting
 from opweave.runtime.host.copies import copy
 from opweave.runtime.host.launcher import HostLaunch, runtime_library
 from opweave.runtime.host.pool import allocator, arena
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class HostExecutor:
     """Kernels lowered for the target ``host``, on all cores."""
 
-    mode, passes_arrays = "run", False
+    mode, passes_arrays, as_arrays = "run", False, False
     also: tuple[Once[Any], ...] = (runtime_library,)
 
     def __init__(self, fast: bool = False, cached: bool = True):
@@ -56,8 +56,10 @@ class HostExecutor:
     def start(self, prepared: PlannedCall) -> Start:
         return NativeStart(prepared) if held_at() else StepwiseStart(prepared)
 
-    def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
-        return np.empty(partials, np.uint8), np.zeros(counters // 4, np.uint32)
+    def workspace(
+        self, kernel: Kernel, partials: int, counters: int
+    ) -> Callable[[], tuple[Any, Any]]:
+        return lambda: (np.empty(partials, np.uint8), np.zeros(counters // 4, np.uint32))
 
     def faults(self) -> np.ndarray[Any, Any]:
         return np.zeros(1, np.uint64)
@@ -91,6 +93,9 @@ class HostExecutor:
         return HostLaunch.of(kernel, binary, extents)
 
     packer, address = staticmethod(packer), staticmethod(pointer)
+
+    def starting(self, step: Step) -> Started | None:
+        return starting(step, self.address)
 
     def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
         return array_scalar(array, boxed)

@@ -71,8 +71,10 @@ class VerifyExecutor(HostExecutor):
 
     memory, start = staticmethod(each_apart), staticmethod(StepwiseStart)
 
-    def workspace(self, kernel: Kernel, partials: int, counters: int) -> tuple[Any, Any]:
-        return np.full(partials, PATTERN, np.uint8), np.zeros(counters // 4, np.uint32)
+    def workspace(
+        self, kernel: Kernel, partials: int, counters: int
+    ) -> Callable[[], tuple[Any, Any]]:
+        return lambda: (np.full(partials, PATTERN, np.uint8), np.zeros(counters // 4, np.uint32))
 
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         binary = self.build(kernel, source)

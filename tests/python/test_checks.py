@@ -91,3 +91,23 @@ def test_an_empty_cell_is_another_value():
     assert holds()
     del cell.cell_contents
     assert not holds()
+
+
+def test_a_look_at_leaves_is_made_of_forms_and_numbered_names(monkeypatch):
+    texts = []
+    monkeypatch.setattr(checks, "eval", lambda text: texts.append(text), raising=False)
+    checks.looking.cache_clear()
+    checks.looking((checks.ON_GPU, checks.OF_TYPE, checks.IS_SAME, checks.EQUAL[str]))
+    checks.looking.cache_clear()
+    asked = "type(x0) is Array and type(x1) is v1 and x2 is v2 and type(x3) is str and x3 == v3"
+    assert texts == [
+        "lambda get, holds, Array, v0, v1, v2, v3: lambda x0, x1, x2, x3: "
+        f"get(({checks.LIES.format('x0')})) if {asked} and holds() else None"
+    ]
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_a_text_among_the_leaves_is_a_value_and_never_code(text):
+    look = checks.looking((checks.EQUAL[str], checks.IS_SAME))(tuple, lambda: True, None, text, 5)
+    assert look("".join(text), 5) == ()
+    assert look(text + " ", 5) is look(text, "5") is look(5, text) is None

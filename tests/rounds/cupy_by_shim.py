@@ -150,7 +150,7 @@ class Executor(VerifyExecutor):
         super().__init__()
         self.cupy, self.launches = module, []
         self.workspaces = Workspaces(module, 0)
-        self.products = LibraryProducts(module, 0, self.state)
+        self.products = LibraryProducts(module, self.state)
 
     def allocator(self, shape, dtype):
         return lambda: np.full(shape, 0, dtype.numpy).view(ndarray)

@@ -263,7 +263,17 @@ def test_products_of_a_gpu_lie_between_kernels_and_in_no_graph(stream):
 
     assert Executor.graphs == []
     assert called.plan.memory.nbytes  # factors lie in the arena
-    assert Executor.blas.called == [1 | WIDE_SUMS] * 10
+    assert Executor.blas.called == [1] * 10
+
+
+def test_sums_of_16_bit_floats_are_wide_where_a_library_shares_them_out(stream):
+    x = SQUARE.astype(np.float16)
+    fused = ow.fuse(lambda x, y: x @ y).with_toggles(USE_VENDOR=1)
+    found = fused.lower(x, x, target="sm_90a").found
+    called = Prepared(found.lowered, Executor(), found.extents, [x, x])
+    assert np.array_equal(called([x, x], {})[0], x @ x)
+
+    assert Executor.blas.called == [1 | WIDE_SUMS]
     assert Executor.blas.mode == 1
 
 

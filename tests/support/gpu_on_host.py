@@ -117,7 +117,12 @@ class Executor(HostExecutor):
     graphs = ()
     index = 0
     state = SimpleNamespace(
-        run=lambda work, *what: work(), recent=[], failed=lambda error, what: LaunchError(what)
+        run=lambda work, *what: work(),
+        recent=[],
+        failed=lambda error, what: LaunchError(what),
+        index=0,
+        queued=lambda what, nbytes, work, *args: work(*args),
+        ready=lambda: True,
     )
     blas = Blas()
     cupy = SimpleNamespace(
@@ -133,7 +138,7 @@ class Executor(HostExecutor):
     )  # fmt: skip
     start = staticmethod(DeviceStart)
     workspaces = Workspaces(cupy, 0)
-    products = LibraryProducts(cupy, 0, state)
+    products = LibraryProducts(cupy, state)
 
     def memory(self, kernels, schedule, extents):
         return memory_plan(schedule, extents)

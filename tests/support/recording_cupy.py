@@ -1,6 +1,5 @@
 """A stand-in of CuPy that records what is launched; nothing runs."""
 
-import contextlib
 import types
 
 import numpy as np
@@ -45,12 +44,23 @@ class DriverError(RuntimeError):
         self.status = status
 
 
-class Device(contextlib.nullcontext):
-    compute_capability = "90"
+class Device:
+    """A device, which may be the current one.
 
-    def __init__(self, index=0):
-        super().__init__()
-        self.id = index
+    Attributes:
+        cupy: the stand-in that it belongs to.
+    """
+
+    cupy, compute_capability = None, "90"
+
+    def __init__(self, index=None):
+        self.id = self.cupy.devices[-1] if index is None else index
+
+    def __enter__(self):
+        self.cupy.devices.append(self.id)
+
+    def __exit__(self, *error):
+        self.cupy.devices.pop()
 
 
 class Stream:
@@ -111,6 +121,7 @@ class Cupy(types.ModuleType):
     Attributes:
         launches: (name, grid, block, arguments) of each kernel, and what graphs did.
         streams: the current one last.
+        devices: likewise.
         waited_for: streams that were.
         emptied: has an entry for each time that the pool was emptied.
     """
@@ -123,29 +134,30 @@ class Cupy(types.ModuleType):
         self.launches, self.waited_for, self.emptied = [], [], []
         made = type("Stream", (Stream,), {"cupy": self})
         self.streams = [made()]
-        self.streams[0].ptr = 3
+        self.streams[0].ptr, self.devices = 3, [0]
         self.cuda = types.SimpleNamespace(
-            Device=type("Device", (Device,), {}),
+            Device=type("Device", (Device,), {"cupy": self}),
             Stream=made,
             function=types.SimpleNamespace(Module=type("Module", (Module,), {"cupy": self})),
             driver=types.SimpleNamespace(CUDADriverError=DriverError),
             runtime=types.SimpleNamespace(
-                getDeviceCount=lambda: 2,
+                getDeviceCount=lambda: 2, getDevice=lambda: self.devices[-1],
                 getDeviceProperties=lambda index: {
                     "name": b"Stand-in", "multiProcessorCount": 132, "l2CacheSize": 1 << 25,
                 },
                 CUDARuntimeError=DriverError,
             ),
             get_current_stream=lambda: self.streams[-1],
+            alloc=lambda nbytes: self.empty(nbytes, np.uint8),
             alloc_pinned_memory=lambda nbytes: bytearray(nbytes + 512),
         )  # fmt: skip
 
     def empty(self, shape, dtype):
-        return Array(np.empty(shape, dtype))
+        return Array(np.empty(shape, dtype), self.devices[-1])
 
     def zeros(self, shape, dtype):
         assert not self.streams[-1].is_capturing(), "zeros that are captured are not there before"
-        return Array(np.zeros(shape, dtype))
+        return Array(np.zeros(shape, dtype), self.devices[-1])
 
     def get_default_memory_pool(self):
         return types.SimpleNamespace(free_all_blocks=lambda: self.emptied.append(1))

@@ -40,11 +40,15 @@ def by_steps(array, recipe):
 @pytest.mark.parametrize("name", RECIPES)
 def test_steps_make_the_view(name):
     recipe, steps = RECIPES[name]
-    made, expected = by_steps(X, recipe), recipe.of(X)
-
     assert len(recipe.steps) == steps
-    assert (made.shape, made.strides) == (expected.shape, expected.strides)
-    assert made.ctypes.data == expected.ctypes.data
+    expected = recipe.of(X)
+    for made in (by_steps(X, recipe), recipe.viewing()(X)):
+        assert (made.shape, made.strides) == (expected.shape, expected.strides)
+        assert made.ctypes.data == expected.ctypes.data
+
+
+def test_a_view_of_all_of_an_array_is_an_object_of_its_own():
+    assert ViewRecipe(None, (ALL,) * 3, (0, 1, 2), (4, 5, 6)).viewing()(X) is not X
 
 
 def test_an_axis_that_is_there_twice_is_left_to_python():
