@@ -92,6 +92,10 @@ class Runtime:
     def getDeviceCount():
         return 1
 
+    @staticmethod
+    def getDevice():
+        return 0
+
     @classmethod
     def memGetInfo(cls):
         return cls.MEMORY, cls.MEMORY
@@ -160,7 +164,8 @@ class Executor(VerifyExecutor):
         return lambda: make().view(ndarray)
 
     def workspace(self, *given):
-        return as_cupys(super().workspace(*given))
+        make = super().workspace(*given)
+        return lambda: as_cupys(make())
 
     def faults(self):
         return as_cupys(super().faults())
