@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 from opweave._saved.inlining import inlined
-from opweave.compiler.ir.device import STATIC_SHARED_BYTES
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Extents, Value, extent_of
 from opweave.compiler.kernels.kernel import Kernel
@@ -100,7 +99,7 @@ def _launcher(
     names = {p.source: p.name for p in kernel.params if p.kind in ("input", "output")}
     index = "int64" if kernel.toggles.get("USE_64BIT_INDEX") else "int32"
     given = ", ".join(_argument(p, names, values, index, extents) for p in kernel.params)
-    if shared > STATIC_SHARED_BYTES:
+    if shared:
         yield f"kernel.max_dynamic_shared_size_bytes = {shared}"
     more = f", shared_mem={shared}" if shared else ""
     yield f"kernel({grid}, {kernel.block}, ({given},){more})"

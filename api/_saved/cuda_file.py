@@ -15,7 +15,6 @@ from opweave._saved.launches import (
     MemoryPlace,
 )
 from opweave._saved.number_syntax import NumberSyntax
-from opweave.compiler.ir.device import STATIC_SHARED_BYTES
 from opweave.compiler.ir.expr import Expr
 
 # Elements in C's own words, for people who include the header.
@@ -144,7 +143,7 @@ def _launch(launch: KernelLaunch, number: int, space: str) -> Iterator[str]:
     for place, nbytes in launch.cleared:
         yield from _then(f"cudaMemsetAsync({_memory(place)}, 0, {nbytes}, stream)")
     kernel = f"{space}kernel_{number}::{launch.kernel.name}" if space else launch.kernel.name
-    if launch.shared > STATIC_SHARED_BYTES:
+    if launch.shared:
         attribute = "cudaFuncAttributeMaxDynamicSharedMemorySize"
         yield from _then(f"cudaFuncSetAttribute({kernel}, {attribute}, {launch.shared})")
     grid, block = (f"dim3({', '.join(map(str, n))})" for n in (launch.grid, launch.kernel.block))

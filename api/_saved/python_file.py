@@ -16,7 +16,6 @@ from opweave._saved.launches import (
 from opweave._saved.number_syntax import NumberSyntax
 from opweave._saved.plain import of_structure
 from opweave.compiler.captures.structure import Constant, Structure, Tree
-from opweave.compiler.ir.device import STATIC_SHARED_BYTES
 from opweave.compiler.ir.expr import INFIX, Expr
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import SavedError
@@ -173,7 +172,7 @@ def _clear(place: MemoryPlace, nbytes: int) -> str:
 def _launch(launch: KernelLaunch, number: int) -> Iterator[str]:
     for place, nbytes in launch.cleared:
         yield _clear(place, nbytes)
-    if launch.shared > STATIC_SHARED_BYTES:
+    if launch.shared:
         yield f"    KERNEL_{number}.max_dynamic_shared_size_bytes = {launch.shared}"
     slots = ", ".join(map(_slot, launch.slots))
     more = f", shared_mem={launch.shared}" if launch.shared else ""

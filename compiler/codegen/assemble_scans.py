@@ -12,7 +12,7 @@ from dataclasses import replace
 from opweave.compiler.codegen.assemble_matrix import MatrixAssembler
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.lines import bind_reduction
-from opweave.compiler.codegen.operands import Setting
+from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.ir.accumulation import ScanPlan
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.kernels.kernel import Kernel
@@ -128,33 +128,27 @@ class ScanPartsAssembler(ScanAssembler):
 
     @cached_property
     def staged(self) -> tuple[int, ...]:
-        """Bytes of an element of each operand that scans take; none where one has no chunks."""
-        taken = self._taken()
-        read = [k for k in self.operands if k.value in taken and self._is_element(k)]
-        kinds = {self.access[key].kind for key in read if not key.is_output}
-        sizes = (self.operands[k].value.dtype.itemsize for k in read if not k.is_output)
-        return tuple(sizes) if kinds == {"chunk"} else ()
+        """Bytes of an element of each operand that the first pass reads; none where one has no
+        chunks.
+        """
+        needs = self._all_needs()
+        early = [key for key in self.operands if self._is_early(key, needs)]
+        read = [key for key in early if not self._is_row_load(key)]
+        chunked = {self.access[key].kind for key in read} == {"chunk"}
+        return tuple(self.operands[k].value.dtype.itemsize for k in read) if chunked else ()
 
-    def _taken(self) -> set[int]:
-        """The values that scans take, and those that these follow from."""
-        found: set[int] = set()
-        left = [v.id for node in self.nodes if node.is_scan for v in node.values]
-        while left:
-            value = left.pop()
-            if value not in found and (node := self.makers.get(value)) is not None:
-                left += [v.id for v in node.values]
-            found.add(value)
-        return found
+    @staticmethod
+    def _is_early(key: Key, needs: Needs) -> bool:
+        """The first pass reads an operand, to add a part up."""
+        return key == Key(key.value) and needs.first.get(key.value) == 0
 
     def facts(self) -> Facts:
-        return replace(super().facts(), staged=self.staged)
+        wide = self._is_aligned(self._line())  # rows begin on 16 bytes, and so do chunks
+        return replace(super().facts(), staged=self.staged, can_vectorise=wide)
 
     def _loads(self, needs: Needs) -> tuple[OperandLoad, ...]:
-        self.early = {
-            self._load(key).register
-            for key in self.operands
-            if not key.is_output and needs.first.get(key.value) == 0
-        }
+        early = [key for key in self.operands if self._is_early(key, needs)]
+        self.early = {self._load(key).register for key in early}
         return super()._loads(needs)
 
     def _bound_scan(self, node: Node) -> tuple[Reduction, str]:
@@ -167,6 +161,7 @@ class ScanPartsAssembler(ScanAssembler):
         first = kernel.passes[0]
         loads = tuple(x for x in first.loads if x.register in self.early or x.access.is_table)
         most = self.device.sms * kernel.toggles.get("BLOCKS_EACH", 0)
+        assert not most or tuple(load.dtype.itemsize for load in loads) == self.staged
         totals = Pass(loads, first.lines, tuple(self.totals), (), ())
         return replace(kernel, totals=totals, most_blocks=most)
 

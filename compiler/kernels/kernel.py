@@ -280,7 +280,7 @@ class Kernel:
         size = LaunchSize(*self.elements(extents), self.has_rows)
         found = GEOMETRY[self.template].grid(self.toggles, size)
         if self.most_blocks:
-            found = (min(found[0], max(1, self.most_blocks // found[1])), *found[1:])
+            found = (min(found[0], max(1, self.most_blocks // max(1, found[1]))), *found[1:])
         if not is_grid(found, self.target == "host"):
             raise LaunchError(
                 f"{self.name}: {found[0]} x {found[1]} blocks are more than a grid has; call it "

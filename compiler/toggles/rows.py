@@ -82,9 +82,11 @@ def _chunks(facts: Facts) -> int:
     """Accesses in flight: many where memory binds, one where operations do."""
     if not facts.large or facts.device.is_host or facts.slots > SLOTS_PER_BYTE * facts.moved:
         return 1
-    vector = _vector(facts)
-    most = min(MOST_CHUNKS, max(1, MOST_UNROLLED // vector))
-    return min(most, power_below(MOST_HELD // (facts.held * vector)))
+    return min(MOST_CHUNKS, power_below(MOST_HELD // (facts.held * _vector(facts))))
+
+
+def _chunks_of_map(facts: Facts) -> int:
+    return min(_chunks(facts), max(1, MOST_UNROLLED // _vector(facts)))
 
 
 def _pixels(facts: Facts) -> int:
@@ -169,7 +171,7 @@ OF_CHUNKS = "accesses of one thread, all issued before the first use"
 MAP = (
     block(256),
     power("VECTOR", "consecutive elements of one access", _vector),
-    power("CHUNKS", OF_CHUNKS, _chunks),
+    power("CHUNKS", OF_CHUNKS, _chunks_of_map),
 )
 STENCIL = (
     *MAP[:2],
@@ -203,7 +205,7 @@ def _copies(facts: Facts) -> int:
 
 
 COUNT = (
-    block(512), *MAP[1:],
+    block(512), MAP[1], power("CHUNKS", OF_CHUNKS, _chunks),
     Toggle(
         "USE_SHARED_MEMORY", "a block counts in shared memory, and adds that to the counts",
         lambda f: int(bins_fit(f)),

@@ -160,7 +160,7 @@ class CudaExecutor:
     def _opt_in(self, key: str, kernel: Launchable, extents: Extents) -> None:
         """Let a kernel have the shared memory that it needs, in this launch and earlier ones."""
         shared, given = kernel.dynamic_bytes(extents), self._shared.get((key, kernel.name), 0)
-        if shared > max(STATIC_SHARED_BYTES, given):
+        if shared > given:
             function, driver = self._functions[key, kernel.name], self.cupy.cuda.driver
             what = f"{kernel.name}: {shared:,} bytes of shared memory"
             self.state.queued(

@@ -89,8 +89,9 @@ def test_the_launcher_passes_what_the_kernel_takes(template, monkeypatch):
     assert (grid, block, shared) == (
         view.data.grid(view.program.found.extents),
         view.data.block,
-        0,
+        view.data.opted_bytes,
     )
+    assert ("max_dynamic_shared" in made.launcher) == bool(shared)
     assert len(args) == len(params)
     for arg, p in zip(args, params, strict=True):
         if p.kind in ("input", "output", "partials", "counter", "faults"):

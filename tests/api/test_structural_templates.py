@@ -12,7 +12,7 @@ o = ow.opcodes
 host = pytest.mark.host
 M = np.random.default_rng(0).standard_normal((64, 48)).astype(np.float32)
 W = M.T.copy()
-LONG = np.random.default_rng(1).standard_normal((2, 70_000)).astype(np.float32)
+LONG = np.random.default_rng(1).standard_normal((2, 70_001)).astype(np.float32)
 PICTURE = np.random.default_rng(2).random((16, 20, 3), dtype=np.float32)
 OWN_LOAD = ow.structural("load", "(T)__ldcg(p)", name="cached")
 OWN_STORE = ow.structural("store", "__stcg(p, (S)x)", name="cached")

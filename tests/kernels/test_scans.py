@@ -216,6 +216,40 @@ def test_a_tile_is_held_where_a_part_has_no_other():
         fused.lower(array(40_001), target="sm_90a")
 
 
+# What the first pass reads beside what is scanned, and whether tiles of all of it are copied.
+BESIDE = {
+    "another": (lambda x, y: (np.cumsum(x), x * y), np.float32, True),
+    "a wide one": (lambda x, y: (np.cumsum(x), x * y), np.float64, False),
+    "backwards": (lambda x, y: (np.cumsum(x), x * y[::-1]), np.float32, False),
+    "every other": (lambda x, y: (np.cumsum(x[::2]), x[::2] * y[::2]), np.float32, False),
+    "behind the scan": (lambda x, y: np.cumsum(x) * y, np.float64, True),
+    "one for all": (lambda x, y: np.cumsum(x * y[:1]), np.float64, True),
+}
+
+
+@host
+@pytest.mark.parametrize("name", BESIDE)
+def test_tiles_of_all_that_adds_a_part_up_are_copied_or_none(name):
+    function, dtype, copied = BESIDE[name]
+    x, y = array(1 << 17), array(1 << 17, dtype=dtype)
+    program = ow.fuse(function).lower(x, y, target="sm_90a")
+    kernel = program.kernels[0].data
+
+    assert (kernel.template == "scan_ahead") == copied
+    assert program.check(x, y).ok
+    if copied:
+        sizes = [load.dtype.itemsize for load in kernel.totals.loads]
+        tiles = 3 * 256 * kernel.toggles["LANES"] * sum(sizes)
+        assert kernel.opted_bytes == (tiles if tiles >= 48 * 1024 else 0)
+        assert kernel.shared_bytes > tiles
+
+
+def test_no_rows_of_a_long_scan_have_a_grid():
+    program = ow.fuse(lambda x: np.cumsum(x, 1)).lower(np.ones((0, 1 << 20)), target="sm_90a")
+
+    assert program.kernels[0].data.grid(program.found.extents)[1] == 0
+
+
 PLANS = [
     ((32_768,), ScanPlan(512, 4)), ((32_769,), ScanPlan(256, 16, 16, held=True)),
     ((300_000,), ScanPlan(256, 16, 128, held=True)),

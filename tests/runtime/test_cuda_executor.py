@@ -299,3 +299,10 @@ def test_a_launch_opts_in_to_more_shared_memory_than_a_kernel_may_declare(launch
 
     assert launches == [((1, 1, 1), (256, 1, 1), 67584), ((1, 1, 1), (256, 1, 1), 66048)]
     assert opted == [(5, 8, 67584), (5, 8, 66048)]
+
+
+def test_a_launch_opts_in_where_what_is_declared_comes_on_top(launches, opted):
+    ow.fuse(lambda x: np.cumsum(x))(Array(np.zeros(1 << 17, np.float32)))
+
+    assert launches == [((32, 1, 1), (256, 1, 1), 49152)]
+    assert opted == [(5, 8, 49152)]
