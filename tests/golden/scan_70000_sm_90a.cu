@@ -141,7 +141,6 @@ drawdown_scan_parts_f32(
         part = following, following = next, stage = ahead;
         cummax0_all = cummax0_ahead;
     }
-    __syncthreads();
     unsigned others = 0;
     if (threadIdx.x == 0) {
         __threadfence();  // this block has read all flags when the last one clears them

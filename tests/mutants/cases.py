@@ -7,7 +7,7 @@ import numpy as np
 import opweave as ow
 from tests.mutants.complex_and_counts import COMPLEX, COUNTS
 from tests.support.data import dtype_of
-from tests.support.variants import aligned, layer_norm, softmax
+from tests.support.variants import aligned, heat, layer_norm, slopes, softmax
 
 
 def two_sums(x):
@@ -108,6 +108,7 @@ def both_places(x):
     return x.argmax(axis=-1), x.argmin(axis=-1)
 
 
+HALF = aligned(array((45_001,)).astype(np.float16))
 PRODUCT = [array((35, 21)), array((21, 37)), array((35, 1))]
 # function, arguments, toggles: together they reach every line of the templates.
 CASES = {
@@ -116,6 +117,8 @@ CASES = {
     "map strided": (lambda x: x * 2 + 1, [array((30, 66))[:, ::2]], {}),
     "map in steps": (doubled, [array((30, 66))[:, ::2]], {}),
     "map gather": (lambda x, y: x + y, [array((40, 33)), array((33,))], {}),
+    "stencil": (heat, [array((8, 2307))], {"ROWS_PER_THREAD": 4}),
+    "stencil of planes": (slopes, [array((7, 2100)), array((2100,)), array((6, 1))], {"ROWS_PER_THREAD": 2}),
     "columns counted": (lambda x: x * np.arange(x.shape[1], dtype=x.dtype), [array((40, 36))], {}),
     "columns taken": (lambda x, i: x[:, i] + 1, [array((40, 36)), np.arange(36)[::-1].copy()], {}),
     "row warp": (softmax, [array((6, 36)) - 10], {}),
@@ -349,6 +352,11 @@ CASES |= {
         lambda x: np.cumsum(x, 1), [array((2, 33001))],
         {"THREADS_PER_ROW": 32, "LANES": 1, "PARTS": 2048}),
     "scan of rows of parts": (scanned, [array((2, 40003)) - 3], {}),
+    "scan ahead": (lambda x, y: (np.cumsum(x * 2) + 1, x * y), [array((45_001,)), HALF], {}),
+    "scan ahead of rows": (
+        lambda x: (x.cumsum(1), np.maximum.accumulate(x, 1)), [array((2, 40_004))], {}),
+    "scan ahead of a product": (lambda x, y: np.cumsum(x) * y, [array((45_001,)), HALF], {}),
+    "scan ahead of groups": (lambda x: np.cumsum(x), [wide((1_060_000,))], {}),
     "scan of columns": (scanned_columns, [array((2, 21, 75)), array((21, 1))], PAIRS),
     "scan of whole columns": (lambda x: x.cumsum(axis=1), [array((2, 9, 128))], PAIRS),
     "scan of few columns": (lambda x: x.cumsum(axis=0), [array((23, 70))], {"VECTOR": 4}),

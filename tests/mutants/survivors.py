@@ -17,6 +17,38 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "Where chunks are whole, what follows stores the same elements once more.",
     ),
     (
+        r"stencil\.cu\.j2:\d+: swap .*`const index_t across = .* -> .*(VECTOR \+ 1\)|cols \+ BLOCK \+ VECTOR)",
+        "As many blocks, or one more, which has nothing inside; VECTOR is 1.",
+    ),
+    (
+        r"scan_ahead(_macros)?\.cu\.j2:\d+: (flip a comparison|drop a condition): `if \(lane == 0( &&|\) \{).*"
+        r" -> `if \((lane != 0|true\) \{  // every)",
+        "Every thread has the total, so any of them may tell it.",
+    ),
+    (
+        r"scan_ahead(_macros)?\.cu\.j2:\d+: .*(while \(part <= parts|if \(part <= parts|if \(true\) \{`|"
+        r"BLOCK \* LANES \+ 1\) / \(BLOCK|parts \+ GROUP \+ 1\) / GROUP;)",
+        "A part behind the last, or a word of one, which has no elements, and of which nobody hears.",
+    ),
+    (
+        r"scan_ahead\.cu\.j2:\d+: .*`const index_t j0 = \(\(index_t\)part \* BLOCK \+ lane\) \* LANES;`",
+        "Where the row ends; but of the last part, the only one with an end, nobody hears the total.",
+    ),
+    (
+        r"scan_ahead_macros\.cu\.j2:\d+: .*`if \(lane == 0 && place == GROUP - 1\)` -> "
+        r"`if \((true\)`|lane == 0 \|\| place)",
+        "A word of a group is told several times, the last time by its last part; no schedule that "
+        "is tried hears of it before.",
+    ),
+    (
+        r"scan_ahead\.cu\.j2:\d+: begin at 1: `unsigned ticket = 0;`",
+        "Of the other threads nobody takes it.",
+    ),
+    (
+        r"scan_ahead_macros\.cu\.j2:\d+: .*`const int each = ",
+        "As many groups of a thread, one, in rows of less than 2**28 elements.",
+    ),
+    (
         r"reduce\.cu\.j2:\d+: swap \+ and -: `for \(; c \+ \(CHUNKS - 1\)",
         "Fewer chunks are loaded at once: those that are left are taken one by one behind, by the "
         "same plan.",
