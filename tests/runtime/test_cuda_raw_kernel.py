@@ -82,7 +82,7 @@ def test_dynamic_shared_memory_is_asked_for(launches, opted):
     kernel(shared=lambda x: 100 * x.size)(Array(np.ones((50, 20), np.float32)), 1)
 
     assert [launch[2] for launch in launches] == [1000, 100_000]
-    assert opted == [(5, 8, 100_000)]
+    assert opted == [(5, 8, 1000), (5, 8, 100_000)]
 
 
 def test_a_raw_kernel_of_cupys(launches):
