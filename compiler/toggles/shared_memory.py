@@ -80,7 +80,8 @@ def _scan_parts(chosen: Chosen, facts: Facts) -> list[int]:
 
 def _scan_ahead(chosen: Chosen, facts: Facts) -> list[int]:
     tile = chosen["THREADS_PER_ROW"] * chosen["LANES"] * sum(facts.staged)
-    return [3 * tile, *_scan_parts(chosen, facts), 4]
+    tickets, *met = _scan_parts(chosen, facts)
+    return [3 * tile, tickets + 4, *met]
 
 
 def _scan_columns(chosen: Chosen, facts: Facts) -> list[int]:

@@ -119,7 +119,8 @@ def test_on_any_device_kernels_fit_or_are_refused(seed):
 
 
 # Of what more room has more, and is faster by it.
-AS_MANY = {"product": {"STAGES": 1}, "counts i64": {"COPIES": 1}, "counts large": {"COPIES": 1}}
+AS_MANY = {"product": {"STAGES": 1}, "counts i64": {"COPIES": 1}, "counts large": {"COPIES": 1},
+           "scan": {"USE_VECTOR_IO": 0}}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -145,7 +146,7 @@ def test_the_cards_that_are_known_have_room_for_the_same_kernels(name, target):
 def test_what_is_known_is_what_the_compiler_allocates(name, target):
     kept = KIB if target == "sm_90a" else 0
     for kernel in lowered(name, target).compile().kernels:
-        nbytes = kernel.data.shared_bytes
+        nbytes = kernel.data.shared_bytes - kernel.data.opted_bytes  # what is declared
         own = kernel.shared_bytes - kept * (nbytes > 0)
 
         assert nbytes - 16 < own <= nbytes
@@ -187,7 +188,7 @@ def test_rows_that_a_block_has_no_room_for_are_stored_between_two_kernels():
 CHANGED = [
     "product f16", "product few rows", "product and softmax", "product and wide softmax",
     "product c64", "product c128", "transpose u8", "transposed sum", "transpose c128",
-    "tile of three", "scan 70000",
+    "tile of three",
 ]  # fmt: skip
 SAME = ["map f32", "pixels", "softmax 3000", "columns", "norm large", "scan 2000",
         "scan of long rows", "scan columns", "windows of rows"]  # fmt: skip

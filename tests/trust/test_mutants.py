@@ -34,6 +34,10 @@ NOT_NEEDED = {
     "scan of parts through memory": {14},
     "a scan of parts by elements": {14},
     "scan of rows of parts": {14},
+    # before the one scan of a tile comes again, all threads meet at the next ticket
+    "scan ahead": {8},
+    "scan ahead of a product": {8},
+    "scan ahead of groups": {8},
     # the only row of a block is joined once
     "stages of rows": {4},
     # sums of exponentials are joined once
