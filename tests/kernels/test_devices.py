@@ -137,6 +137,30 @@ def test_the_cards_that_are_known_have_room_for_the_same_kernels(name, target):
     assert found == other
 
 
+# Of 70,000 numbers, by operators of all kinds.
+LONG_SCANS = {
+    "floats": lambda x: (np.cumsum(np.exp(x) * 2 + x) / 3 - x, np.cumprod(x)),
+    "extremes": lambda x: (np.maximum.accumulate(x), np.minimum.accumulate(x * 2) - x),
+    "choices": lambda x: np.cumsum(np.where(x > 0, x, -x)) / (np.arange(x.shape[0]) + 1),
+    "integers": lambda x: np.cumsum((x * 9).astype(np.int32) - 3) + np.cumsum(x < 1),
+}
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+@pytest.mark.parametrize("name", LONG_SCANS)
+@pytest.mark.parametrize("target", ARCHITECTURES)
+def test_long_scans_copy_tiles_ahead_where_two_blocks_have_room(target, name, wide):
+    x, device = np.zeros(70_000, np.float32), device_for(target)
+    fused = ow.fuse(LONG_SCANS[name])
+    program = (fused if wide else fused.with_toggles(USE_VECTOR_IO=0)).lower(x, target=device)
+    found = {kernel.data.template for kernel in program.kernels}
+
+    if not (wide and device.copies):
+        assert found == {"scan_parts"}
+    elif device.shared_bytes > 100 * KIB:  # of all these two tiles of 48 KiB fit
+        assert found == {"scan_ahead"}
+
+
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a"])
 @pytest.mark.parametrize("name", [

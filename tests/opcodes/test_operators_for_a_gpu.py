@@ -13,6 +13,7 @@ REDUCTIONS = [r for r in OPERATORS.values() if r.kind is Kind.REDUCE]
 X = np.random.default_rng(4).random((5, 37), np.float32)
 TALL = np.random.default_rng(6).random((96, 80), np.float32)
 BYTES = (TALL * 99).astype(np.uint8)
+UNEVEN = np.random.default_rng(6).random((2, 75_001), np.float32)
 WIDE = np.random.default_rng(5).random((1, 150_000), np.float32)
 pytestmark = pytest.mark.host
 
@@ -53,6 +54,7 @@ def test_reductions_of_rows_agree_with_numpy(name):
     ("tile", lambda x, y: x.T * y, (TALL, TALL.T.copy()), "sm_89"),
     ("row", lambda x: x - x.max(1, keepdims=True), (BYTES,), "host"),
     ("scan_parts", lambda x: np.cumsum(np.exp(x) / 2 + x, 1), (WIDE,), "sm_75"),
+    ("scan_parts", lambda x: np.cumsum(np.exp(x) / 2 + x, 1), (UNEVEN,), "sm_80"),
     ("scan_ahead", lambda x: np.cumsum(np.exp(x) / 2 + x, 1), (WIDE,), "sm_80"),
 ])  # fmt: skip
 def test_operators_fuse_into_a_template(template, function, operands, target):
