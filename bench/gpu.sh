@@ -196,9 +196,10 @@ table() {
 }
 
 counters() {
+    # first without a profiler: it fills the caches
+    gpu_step launch 120 "$PYTHON" bench/tools/gpu_steps.py launch
     if [ "$has_gpu" = 1 ] && command -v ncu >/dev/null; then
-        # clocks stay as they are; caches filled, or a first launch compiles under the profiler
-        step warm-up 120 "$PYTHON" bench/tools/gpu_steps.py launch
+        # clocks stay as they are
         step ncu 280 bash -c 'ncu --clock-control none --csv --page raw \
             --kernel-name "regex:_(map|row|reduce|scan|scan_parts|scan_columns)_" \
             --section SpeedOfLight --section LaunchStats --section Occupancy \
@@ -210,7 +211,6 @@ counters() {
         step nsys 120 nsys profile --trace=cuda --stats=true --output "$work/nsys" \
             "$PYTHON" bench/tools/gpu_steps.py launch
     fi
-    gpu_step launch 60 "$PYTHON" bench/tools/gpu_steps.py launch
 }
 
 rest() {

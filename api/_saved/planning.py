@@ -96,10 +96,9 @@ class SavedViews:
     def __init__(self, views: Sequence[ViewRecipe | None]):
         self._views = views
 
-    def viewed(self, array: Any, number: int) -> Any:
-        """An array as the operand that lies in it."""
-        view = self._views[number]
-        return array if view is None else view.of(array)
+    def recipe(self, number: int) -> ViewRecipe | None:
+        """How an operand is a view of the array in which it lies; None if it is that."""
+        return self._views[number]
 
 
 def _three(numbers: Sequence[int]) -> tuple[int, int, int]:

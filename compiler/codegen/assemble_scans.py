@@ -115,8 +115,7 @@ class ScanPartsAssembler(ScanAssembler):
         is_plain = plan.held and device.copies and not (self.edited or self.tables)
         if not is_plain or not self.staged or not self._are_wide():
             return "scan_parts"
-        tile = sum(self.staged) * plan.lanes * plan.threads
-        return "scan_ahead" if blocks_each(device, tile) > 1 else "scan_parts"
+        return "scan_ahead" if blocks_each(device, plan, self.staged) > 1 else "scan_parts"
 
     def _are_wide(self) -> bool:
         """Copies of 16 bytes may be made of all that is read and written, by whole warps."""

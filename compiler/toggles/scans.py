@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from opweave.compiler.ir.accumulation import ScanPlan
-from opweave.compiler.ir.device import Device
+from collections.abc import Sequence
+
+from opweave.compiler.ir.accumulation import Plan, ScanPlan
+from opweave.compiler.ir.device import KEPT_BYTES, KIB, Device
 from opweave.compiler.toggles.facts import Facts, Toggle, on_device, power
 from opweave.compiler.toggles.rows import (
     OF_LANES,
@@ -39,23 +41,34 @@ SCAN_PARTS = (
 # Blocks of a multiprocessor that tell totals ahead: with four a scan of 2**26 float32 takes 0.94
 # of the time with three, and 0.76 of that with two (H200, 29 November 2026).
 MOST_BLOCKS_EACH = 4
-STAGES = 3
+# The same of values of more than 4 bytes, of which more spill: three leave a thread 80 registers.
+MOST_OF_WIDE = 2
+STAGES = 3  # as templates/scan_ahead.cu.j2 has it
+# Of a block: what it declares besides, and what CUDA keeps for itself.
+BESIDE_TILES = KIB + KEPT_BYTES
 
 
-def blocks_each(device: Device, tile_bytes: int) -> int:
+def tile_bytes(elements: int, staged: Sequence[int]) -> int:
+    """Shared memory for the tiles of a block, of operands of so many bytes an element."""
+    return STAGES * elements * sum(staged)
+
+
+def blocks_each(device: Device, plan: Plan, staged: Sequence[int]) -> int:
     """Blocks of a multiprocessor, by the tiles that lie in shared memory."""
-    return min(MOST_BLOCKS_EACH, device.shared_bytes // (STAGES * tile_bytes + 2048))
+    each = tile_bytes(plan.threads * plan.lanes, staged) + BESIDE_TILES
+    return min(MOST_BLOCKS_EACH, device.shared_bytes // each)
 
 
-def _tile_bytes(facts: Facts) -> int:
-    return sum(facts.staged) * _plan(facts).lanes * _plan(facts).threads
+def _most_blocks(facts: Facts) -> int:
+    return MOST_OF_WIDE if max(facts.joined) > 4 else MOST_BLOCKS_EACH
 
 
 SCAN_AHEAD = (
     PARTS[0],
     Toggle(
         "BLOCKS_EACH", "blocks of a multiprocessor, whose registers they share",
-        lambda f: blocks_each(f.device, _tile_bytes(f)), values=(1, 2, 3, 4),
+        lambda f: min(blocks_each(f.device, _plan(f), f.staged), _most_blocks(f)),
+        values=(1, 2, 3, 4),
     ),
 )  # fmt: skip
 # Elements that a host thread takes at once where nothing but the scan is computed: they stay in

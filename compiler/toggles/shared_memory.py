@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from opweave.compiler.ir.device import STATIC_SHARED_BYTES, Device
 from opweave.compiler.toggles.facts import Facts
+from opweave.compiler.toggles.scans import tile_bytes
 
 Chosen = Mapping[str, int]
 # Declarations start at multiples of this.
@@ -79,9 +80,9 @@ def _scan_parts(chosen: Chosen, facts: Facts) -> list[int]:
 
 
 def _scan_ahead(chosen: Chosen, facts: Facts) -> list[int]:
-    tile = chosen["THREADS_PER_ROW"] * chosen["LANES"] * sum(facts.staged)
+    elements = chosen["THREADS_PER_ROW"] * chosen["LANES"]
     tickets, *met = _scan_parts(chosen, facts)
-    return [3 * tile, tickets + 4, *met]
+    return [tile_bytes(elements, facts.staged), tickets + 4, *met]
 
 
 def _scan_columns(chosen: Chosen, facts: Facts) -> list[int]:

@@ -253,6 +253,11 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
     ),
     (r"kernel\.untouched", "It writes what is there already: the same elements."),
     (
+        r"tile\.cu\.j2:\d+: .*`if \(j0 >= width\) continue;",
+        "Kernels of the host alone have it, and a mutant runs as one for a GPU; the tests of "
+        "tests/kernels/test_views.py die of one that always goes on.",
+    ),
+    (
         r"store\(p . l . stride",
         "Kernels of the host alone store so, and a mutant runs as one for a GPU; the tests of "
         "tests/warm/test_warm_calls.py -k every_other die of each.",

@@ -97,7 +97,10 @@ def _torch(work: Workload, xp: Any, change: Callable[[Any], Any] = lambda fn: fn
 def _compiled(work: Workload, xp: Any) -> Runner:
     import torch
 
-    return _torch(work, xp, lambda fn: torch.compile(fn, dynamic=False, fullgraph=True))
+    # a code of its own: Dynamo keeps what it compiled, eight times at most, with the code
+    return _torch(
+        work, xp, lambda fn: torch.compile(rebound(fn, torch), dynamic=False, fullgraph=True)
+    )
 
 
 def _triton(work: Workload, xp: Any) -> Runner:
