@@ -7,6 +7,7 @@ extern "C" {
 int pthread_create(unsigned long*, const void*, void* (*)(void*), void*);
 int pthread_detach(unsigned long);
 int pthread_mutex_lock(void*);
+int pthread_mutex_trylock(void*);
 int pthread_mutex_unlock(void*);
 int pthread_cond_wait(void*, void*);
 int pthread_cond_broadcast(void*);
@@ -71,6 +72,7 @@ struct Job {
     long long total, share, next;
     int working, places;  // workers at it, and how many more may join
     int helped;           // workers that came in time for a share
+    bool soon;            // whether it came soon behind another: then workers look for the next one
 };
 
 // Python's functions, see FOR_LAUNCHES in runtime/host/launcher.py.
@@ -78,16 +80,15 @@ void* (*let_go)();
 void (*take_back)(void*);
 int (*handle_signals)();
 
-// Waking a thread takes some 20 microseconds, so a kernel this short runs on the caller's alone, unless
-// the threads are awake: while a long call goes on they look out for its next kernel.
-const long long WORTH_WAKING = 60000, LONG_CALL = 400000, WORTH_SHARING = 10000;
+// Waking a thread takes some 25 microseconds, so a kernel this short (nanoseconds) runs on the caller's alone.
+// Where kernels come soon behind each other, in one call or in several, threads look for the next one before
+// they sleep, for no longer than waking them takes; then it is enough that the kernels in a row take so long.
+const long long WORTH_WAKING = 60000, WORTH_SHARING = 12000, SOON = 30000;
 const long long LOOK_EVERY = 50000000;  // nanoseconds between looks at signals
 // What is over this soon (nanoseconds) keeps Python's lock: who lets go of it among many threads may wait
 // for milliseconds to get it back.
 const long long WORTH_LETTING_GO = 10000;
-// Looks at a counter before a thread goes to sleep: the last share of a kernel is short, and the next
-// kernel of a call comes soon, or a library computes meanwhile.
-enum { SPINS = 4096, LOOKS_FOR_NEXT = 512 };
+enum { SPINS = 4096 };  // looks at a lock, or for the last share of a kernel, which is short, before a thread sleeps
 
 void relax() {
 #ifdef __x86_64__
@@ -115,7 +116,7 @@ Job* job;
 uint64 generation;
 int workers;
 int most_threads = 1, callers;  // of a launch; launches that have work for several threads
-int going_on;  // long calls
+long long last_end, in_a_row;  // of kernels worth sharing: when the last one ended, and time of those in a row
 int forks;  // that made this process
 
 bool take_share(Job* j) {
@@ -124,6 +125,12 @@ bool take_share(Job* j) {
     const long long last = first + j->share < j->total ? first + j->share : j->total;
     j->blocks(j->args, j->grid, first, last);
     return true;
+}
+
+bool comes_behind_another(long long start) { return start - __atomic_load_n(&last_end, __ATOMIC_RELAXED) < SOON; }
+void note_end(long long end, long long row) {
+    __atomic_store_n(&last_end, end, __ATOMIC_RELAXED);
+    __atomic_store_n(&in_a_row, row, __ATOMIC_RELAXED);
 }
 
 // Let Python handle signals, if it is time to; true if a handler has raised something, as that of Ctrl-C.
@@ -150,40 +157,48 @@ bool take_watched(Job* j, void** python) {
     return false;
 }
 
-// Whether another job comes soon, while long calls go on.
-bool comes_soon(uint64 last) {
-    for (int i = 0; i < LOOKS_FOR_NEXT && __atomic_load_n(&going_on, __ATOMIC_RELAXED); ++i) {
-        if (__atomic_load_n(&generation, __ATOMIC_RELAXED) != last) return true;
+// It is held for some instructions: who finds it taken does not sleep at once.
+void take_lock() {
+    for (int i = 0; i < SPINS; ++i) {
+        if (!pthread_mutex_trylock(lock)) return;
         relax();
     }
+    pthread_mutex_lock(lock);
+}
+
+bool comes_soon(uint64 last) {
+    for (const long long end = now() + SOON; now() < end; relax())
+        if (__atomic_load_n(&generation, __ATOMIC_RELAXED) != last) return true;
     return false;
 }
 
 // With the lock held: return when there is a job behind the one seen.
-void wait_for_job(uint64 seen) {
+void wait_for_job(uint64 seen, bool soon) {
     while (!job || generation == seen) {
         const uint64 last = generation;  // it may be over already
         pthread_mutex_unlock(lock);
-        const bool is_soon = comes_soon(last);
-        pthread_mutex_lock(lock);
-        if (!is_soon && generation == last) pthread_cond_wait(wake, lock);
+        soon = soon && comes_soon(last);
+        take_lock();
+        if (!soon && generation == last) pthread_cond_wait(wake, lock);
     }
 }
 
 void* worker(void*) {
     uint64 seen = 0;
+    bool soon = false;
     pthread_mutex_lock(lock);
     for (;;) {
-        wait_for_job(seen);
+        wait_for_job(seen, soon);
         seen = generation;
         Job* mine = job;
         if (!mine->places) continue;
         --mine->places;
         ++mine->working;
+        soon = mine->soon;
         pthread_mutex_unlock(lock);
         const bool helped = take_share(mine);
         while (helped && take_share(mine)) {}
-        pthread_mutex_lock(lock);
+        take_lock();
         mine->helped += helped;
         if (--mine->working == 0) pthread_cond_broadcast(idle);
     }
@@ -199,7 +214,7 @@ void workers_after_fork() {
     memset(wake, 0, sizeof wake);
     memset(idle, 0, sizeof idle);
     job = 0;
-    workers = callers = going_on = 0;
+    workers = callers = 0;
 }
 __attribute__((constructor)) void workers_at_fork() { pthread_atfork(0, 0, workers_after_fork); }
 
@@ -207,9 +222,9 @@ __attribute__((constructor)) void workers_at_fork() { pthread_atfork(0, 0, worke
 
 // Run all blocks on the caller's thread and on up to `helpers` others; how many threads took part, or 0
 // if a signal has stopped it.
-static int run_helped(const Run* run, const char* args, long long total, int helpers, void** python) {
-    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0, helpers, 0};
-    if (helpers > 0) pthread_mutex_lock(lock);
+static int run_helped(const Run* run, const char* args, long long total, bool soon, int helpers, void** python) {
+    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0, helpers, 0, soon};
+    if (helpers > 0) take_lock();
     if (helpers <= 0 || job) {  // another thread has the pool: run on the caller's alone
         if (helpers > 0) pthread_mutex_unlock(lock);
         return !take_watched(&mine, python);
@@ -221,14 +236,14 @@ static int run_helped(const Run* run, const char* args, long long total, int hel
     }
     job = &mine;
     __atomic_fetch_add(&generation, 1, __ATOMIC_RELAXED);
-    pthread_cond_broadcast(wake);
     pthread_mutex_unlock(lock);
+    pthread_cond_broadcast(wake);
     const bool stopped = take_watched(&mine, python);
-    pthread_mutex_lock(lock);
+    take_lock();
     job = 0;  // nobody joins from here on
     pthread_mutex_unlock(lock);
     for (int i = 0; i < SPINS && __atomic_load_n(&mine.working, __ATOMIC_ACQUIRE); ++i) relax();
-    pthread_mutex_lock(lock);
+    take_lock();
     while (mine.working) pthread_cond_wait(idle, lock);
     pthread_mutex_unlock(lock);
     return stopped ? 0 : mine.helped + 1;
@@ -236,9 +251,9 @@ static int run_helped(const Run* run, const char* args, long long total, int hel
 
 // Callers that run at the same time share the threads out among them, so that an outer pool does not
 // have more than there are.
-static int run_shared(const Run* run, const char* args, long long total, void** python) {
+static int run_shared(const Run* run, const char* args, long long total, bool soon, void** python) {
     const int others = __atomic_fetch_add(&callers, 1, __ATOMIC_RELAXED), before = forks;
-    const int threads = run_helped(run, args, total, most_threads - 1 - others, python);
+    const int threads = run_helped(run, args, total, soon, most_threads - 1 - others, python);
     if (forks == before) __atomic_fetch_sub(&callers, 1, __ATOMIC_RELAXED);
     return threads;
 }
@@ -254,7 +269,7 @@ extern "C" void ow_python(void* (*save)(), void (*restore)(void*), int (*check)(
 
 // Run the blocks of a grid, on several threads where that has shown to pay; false if a signal's handler
 // has raised something, which is left to Python.
-static bool run_grid_of(Run* run, const char* args, void** python, long long worth = WORTH_WAKING) {
+static bool run_grid_of(Run* run, const char* args, void** python) {
     const long long total = (long long)run->grid.x * run->grid.y * run->grid.z;
     for (int i = 0; i < run->zeroed_count; ++i)
         memset(*(char* const*)(args + 8 * run->zeroed[i].slot), 0, run->zeroed[i].bytes);
@@ -263,13 +278,17 @@ static bool run_grid_of(Run* run, const char* args, void** python, long long wor
         return true;
     }
     const long long alone = __atomic_load_n(&run->alone, __ATOMIC_RELAXED), start = now();
+    const bool soon = comes_behind_another(start);
+    const long long row = alone + (soon ? __atomic_load_n(&in_a_row, __ATOMIC_RELAXED) : 0);
     int threads = 1;
-    if (alone < worth)
+    if (alone < WORTH_SHARING || row < WORTH_WAKING)
         run->blocks(args, &run->grid, 0, total);
     else
-        threads = run_shared(run, args, total, python);
+        threads = run_shared(run, args, total, soon, python);
+    const long long end = now();
+    if (alone >= WORTH_SHARING) note_end(end, row);
     // the mean of what was thought and what was seen, so that one disturbed call decides nothing
-    if (threads) __atomic_store_n(&run->alone, (alone + (now() - start) * threads) / 2, __ATOMIC_RELAXED);
+    if (threads) __atomic_store_n(&run->alone, (alone + (end - start) * threads) / 2, __ATOMIC_RELAXED);
     return threads;
 }
 
@@ -414,7 +433,7 @@ enum { ARGS_ON_STACK = 16384 };
 // that, a step could not compute the call.
 enum { DONE, RAISED = -1, FIRST_REFUSED = -2 };
 
-long long run_plan(const CallPlan& plan, const uint64* words, char* args, void** python, long long worth) {
+long long run_plan(const CallPlan& plan, const uint64* words, char* args, void** python) {
     memcpy(args, plan.args, plan.args_bytes);
     for (long long i = 0; i < plan.patch_count; ++i) {
         const Patch& p = plan.patches[i];
@@ -425,7 +444,7 @@ long long run_plan(const CallPlan& plan, const uint64* words, char* args, void**
         const Step& s = plan.steps[i];
         char* const arena = s.zero_bytes || s.refused >= 0 ? *(char* const*)(words[plan.arena] + plan.held) : 0;
         if (s.zero_bytes) memset(arena + s.zero, 0, s.zero_bytes);
-        if (!run_grid_of(s.run, args + s.args, python, worth)) return RAISED;
+        if (!run_grid_of(s.run, args + s.args, python)) return RAISED;
         if (s.refused >= 0 && *(const uint64*)(arena + s.refused)) return FIRST_REFUSED - i;
     }
     return DONE;
@@ -461,14 +480,11 @@ extern "C" long long ow_plan(const CallPlan* plan, uint64* words, long long time
     const bool fits = plan->args_bytes <= ARGS_ON_STACK;
     char* const args = fits ? on_stack : (char*)malloc(plan->args_bytes);
     if (!args) return -1;
-    const long long takes = times * time_of(*plan), worth = takes < LONG_CALL ? WORTH_WAKING : WORTH_SHARING;
-    void* python = takes < WORTH_LETTING_GO ? 0 : let_go();
-    const int before = forks;
-    if (worth == WORTH_SHARING) __atomic_fetch_add(&going_on, 1, __ATOMIC_RELAXED);
+    void* python = times * time_of(*plan) < WORTH_LETTING_GO ? 0 : let_go();
     long long next_look = now() + LOOK_EVERY, t = 0;
     while (t < times) {
         if (row) memcpy(words + plan->arena + 1, rows + t * row, row * sizeof(uint64));
-        const long long end = run_plan(*plan, words, args, &python, worth);
+        const long long end = run_plan(*plan, words, args, &python);
         if (end <= FIRST_REFUSED) t = end;
         if (end != DONE) break;
         ++t;
@@ -476,7 +492,6 @@ extern "C" long long ow_plan(const CallPlan* plan, uint64* words, long long time
         for (long long i = 0; i < count; ++i) turn(turns[i], words);
         if (raised_meanwhile(&next_look, &python)) break;
     }
-    if (worth == WORTH_SHARING && forks == before) __atomic_fetch_sub(&going_on, 1, __ATOMIC_RELAXED);
     if (python) take_back(python);
     if (!fits) free(args);
     return t;
@@ -530,10 +545,14 @@ void some_rounds(const char* of, const Triple*, long long first, long long last)
 }
 
 // Rounds of a loop, on all threads; false if a signal's handler has raised something.
-bool share_rounds(void* how, void (*run)(void*, long long, long long, LoopWatch*), void* of, long long count, long long some) {
+bool share_rounds(void* how, void (*run)(void*, long long, long long, LoopWatch*), void* of, long long count,
+                  long long some) {
     SharedRounds rounds = {run, of, ((Looks*)how)->python, 0};
     const Run all = {some_rounds, some, 0, {1, 1, 1}, 0, {}};
-    return run_shared(&all, (const char*)&rounds, count, rounds.python) && !rounds.raised;
+    const bool soon = comes_behind_another(now());
+    const bool done = run_shared(&all, (const char*)&rounds, count, soon, rounds.python);
+    note_end(now(), WORTH_WAKING);
+    return done && !rounds.raised;
 }
 
 }  // namespace
