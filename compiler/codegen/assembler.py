@@ -17,7 +17,7 @@ from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import carried
 from opweave.compiler.codegen.short_numbers import cheaper
 from opweave.compiler.codegen.signature import KernelSignature
-from opweave.compiler.codegen.vectorised import chooses_elements, chosen_by, wide_truths
+from opweave.compiler.codegen.vectorised import chooses_elements, chosen_by, stored_truth
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.kernel import Kernel
@@ -25,7 +25,6 @@ from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, OperandStor
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.kernels.needs import Needs
 from opweave.compiler.toggles.choose import choose
-from opweave.opcodes.cached import cached_property
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType
 
@@ -70,9 +69,9 @@ class Assembler(KernelSignature):
             table = self._table_read(node)
             return [bind_gather(self._origin(node), table, operands, results[0])]
         lines = self._mapped(node, phase, operands, results)
-        is_plain = self.device.is_host and self.form.kind == "map"
-        by = chosen_by(node, self.row_level) if is_plain else ""
-        function = by or ("" if self.device.is_host else cheaper(self, node))
+        is_host = self.device.is_host
+        by = chosen_by(self, node) if is_host else ""
+        function = by or ("" if is_host else cheaper(self, node))
         if function:
             text = f"{function}({', '.join(operands)})"
             rounds = "" if by else node.result.dtype.round  # what is chosen was rounded before
@@ -202,16 +201,8 @@ class Assembler(KernelSignature):
 
     def _load(self, key: Key) -> OperandLoad:
         operand = self.operands[key]
-        return OperandLoad(
-            operand.name, f"{operand.name}_v", operand.value.dtype, self.access[key],
-            wide=self.truths.get(key.value, ""),
-        )  # fmt: skip
-
-    @cached_property
-    def truths(self) -> dict[int, str]:
-        """Registers of truth values that differ from what they are in memory."""
-        is_plain = self.device.is_host and self.form.kind in ("map", "reduce")
-        return wide_truths(self.nodes, self.group.inputs) if is_plain else {}
+        name, dtype = operand.name, operand.value.dtype
+        return OperandLoad(name, f"{name}_v", dtype, self.access[key])
 
     def _store(self, value: Value) -> OperandStore:
         key = Key(value.id, value.id in self.form.kept, True)
@@ -219,7 +210,8 @@ class Assembler(KernelSignature):
         if value.id not in self.form.row_values and found.kind == "splat":
             found = replace(found, kind="chunk")
         text = self.names.get(value.id) or self.text(value, False)  # a window has no name
-        return OperandStore(self.operands[key].name, text, value.dtype, found)
+        wide = stored_truth(value) if self.device.is_host else ""
+        return OperandStore(self.operands[key].name, text, value.dtype, found, wide)
 
     def _row_loads(self) -> tuple[OperandLoad, ...]:
         keys = [k for k in self.operands if not k.is_output and self._is_row_load(k)]

@@ -9,7 +9,7 @@ Whether a result lies where an operand does is known when a call is made, and is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opweave.compiler.codegen.operands import Key
@@ -21,12 +21,8 @@ from opweave.opcodes.operators.places import finds_place
 if TYPE_CHECKING:
     from opweave.compiler.codegen.assembler import Assembler
 
-# Of two truth values, or of one: what takes integers in their place.
-TRUTHS = (
-    "bitwise_and", "bitwise_or", "logical_and", "logical_or", "invert", "logical_not", "where",
-)  # fmt: skip
+TRUTHS = ("bitwise_and", "bitwise_or", "logical_and", "logical_or", "invert", "logical_not")
 TOGETHER = ("logical_and", "bitwise_and")  # what holds where all of them do
-WIDE = "int64"  # a register
 NARROW = ("int8", "uint8", "int16", "uint16")  # registers
 
 
@@ -42,42 +38,41 @@ def chooses_elements(reduced: Sequence[Node]) -> bool:
     return bool(reduced) and not any(running_type(n).register in NARROW for n in reduced)
 
 
-def chosen_by(node: Node, row_level: Collection[int]) -> str:
+def chosen_by(made: Assembler, node: Node) -> str:
     """The function by which a choice between elements is one of registers; "" for ``? :``.
 
-    g++ has no vectors for a condition that does not depend on the loop.  It makes a loop for each
-    outcome instead, where the loop is short.  Nor has it any for a choice between two structs.
+    g++ has no vectors for a condition that does not depend on the loop: it makes a loop for each
+    outcome instead, where the loop is short.  It has none for a choice between two structs, and in
+    a short loop none for one between eight bytes by truth values from memory.  Of two elements as
+    they were read, C++ chooses the place, of which clang has no vectors.
     """
     if node.operator.name != "where":
         return ""
-    dtype, by = node.result.dtype, node.operands[0]
+    dtype, by, choices = node.result.dtype, node.operands[0], node.operands[1:]
     if dtype.is_complex:
         return "chosen"
-    is_same = isinstance(by, Scalar) or by.id in row_level
-    varies = is_same and node.result.id not in row_level
-    return f"select_by_row<{dtype.register}>" if varies else ""
+    is_same = isinstance(by, Scalar) or by.id in made.row_level
+    varies = is_same and node.result.id not in made.row_level
+    if varies or (dtype.itemsize == 8 and _is_from_memory(made, by)):
+        return f"select_bits<{dtype.register}>"
+    return "chosen" if all(choice in made.group.inputs for choice in choices) else ""
 
 
-def wide_truths(nodes: Sequence[Node], given: Sequence[Value]) -> dict[int, str]:
-    """Types of the registers of truth values that are loaded and choose, by their ids.
+def _is_from_memory(made: Assembler, truth: Operand) -> bool:
+    """Whether a truth value was read, or is made of such alone."""
+    makers = (n for n in made.nodes if n.operator.name in TRUTHS and truth in n.results)
+    return truth in made.group.inputs or any(
+        all(_is_from_memory(made, operand) for operand in maker.operands) for maker in makers
+    )
 
-    A truth value from memory is a byte, of which g++ 12 has no vectors that choose between eight
-    bytes, unless it is loaded as an integer as wide.
+
+def stored_truth(value: Value) -> str:
+    """The type of the registers that a truth value is stored from, "" for another value's own.
+
+    A loop that mixes comparisons with truth values from memory, and fills registers of bool, has
+    no vectors by g++ 12, and takes up to ten times as long as with bytes.
     """
-    chooses = any(n.operator.name == "where" and n.result.dtype.itemsize == 8 for n in nodes)
-    return {
-        value.id: WIDE
-        for value in given
-        if chooses
-        and value.dtype.kind == "b"
-        and all(_asks_truth(n, value) for n in nodes if value in n.values)
-    }
-
-
-def _asks_truth(node: Node, value: Value) -> bool:
-    """Whether a node asks for nothing but the truth of a value."""
-    chosen = node.operands[1:] if node.operator.name == "where" else ()
-    return node.operator.name in TRUTHS and value not in chosen and value not in node.tables
+    return "uint8" if value.dtype.kind == "b" else ""
 
 
 def keeps_before(node: Node) -> Value | None:

@@ -68,8 +68,7 @@ class Line:
 class OperandLoad(Addressed):
     """An array operand that is read: ``name`` is the pointer, ``register`` the array it fills.
 
-    ``late``: where it is read depends on a reduction of the row; ``wide``: the type of its
-    registers, where that is another than its dtype's.
+    ``late``: where it is read depends on a reduction of the row.
     """
 
     name: str
@@ -78,11 +77,6 @@ class OperandLoad(Addressed):
     access: Access
     late: bool = False
     by: Structural | None = None
-    wide: str = ""
-
-    @property
-    def ctype(self) -> str:
-        return self.wide or self.dtype.register
 
     @property
     def line(self) -> Line:
@@ -146,13 +140,22 @@ class Joined:
 
 @dataclass(frozen=True)
 class OperandStore(Addressed):
-    """An array operand that is written: ``value`` is the register's text."""
+    """An array operand that is written: ``value`` is the register's text.
+
+    ``wide``: the type of the registers that a chunk is stored from, where that is another than
+    its dtype's.
+    """
 
     name: str
     value: str
     dtype: DType
     access: Access
+    wide: str = ""
     by: Structural | None = None
+
+    @property
+    def ctype(self) -> str:
+        return self.wide or self.dtype.register
 
     @property
     def line(self) -> Line:

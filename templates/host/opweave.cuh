@@ -83,12 +83,12 @@ template <int N, class R, class S> OW_INLINE void store_chunk(S* p, const R (&r)
 #include "chunks.cuh"
 #include "streams.cuh"
 
-// One of two numbers by what does not depend on the loop, bit by bit: see compiler/codegen/vectorised.py.
+// One of two numbers, bit by bit: see compiler/codegen/vectorised.py.
 template <int BYTES> struct BitsOf { typedef unsigned char type; };
 template <> struct BitsOf<2> { typedef unsigned short type; };
 template <> struct BitsOf<4> { typedef unsigned type; };
 template <> struct BitsOf<8> { typedef unsigned long long type; };
-template <class T> OW_INLINE T select_by_row(bool condition, T x, T y) {
+template <class T> OW_INLINE T select_bits(bool condition, T x, T y) {
     // by shifts, which g++ takes out of a loop; it leaves a mere conversion there, and makes no vectors
     const long long all = (long long)((unsigned long long)condition << 63) >> 63;
     typename BitsOf<sizeof(T)>::type a, b, mask = all;

@@ -189,7 +189,7 @@ def test_a_row_loads_the_operand_that_it_chooses():
 def test_planes_of_an_array_that_is_kept_otherwise_are_chosen_from_memory_too():
     program = ow.fuse(some_planes, fullgraph=True).lower(F, target="host")
 
-    assert all("select_by_row" not in kernel.source for kernel in program.kernels)
+    assert all("select_bits" not in kernel.source for kernel in program.kernels)
 
 
 def test_costly_parts_are_not_computed_for_each_row():
