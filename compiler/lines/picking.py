@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import along
 from opweave.compiler.lines.equations import Equations
 from opweave.compiler.lines.indexing import ALL, Indexing, Item, Slice
+from opweave.compiler.lines.text import Mark
 from opweave.compiler.lines.values import LONGEST, Array, Computed, Elements, Number, Size, Strided
 from opweave.opcodes.dtypes import BOOL, I64
 
@@ -34,10 +37,35 @@ class Picked:
         return (*own[: self.axis], *self.offsets.sizes, *own[self.axis :])
 
 
+@dataclass(frozen=True)
+class Pick:
+    """Places that a mask in memory has chosen, which lines behind may use as long as it stays.
+
+    Attributes:
+        mask: the mask, as it was read.
+        strides: of what it chooses from.
+        offsets: the places.
+        since: where in the text that was, in which block.
+    """
+
+    mask: Strided
+    strides: tuple[str, ...]
+    offsets: Strided
+    since: Mark
+
+
 class Picking(Equations):
-    """Lowers indices with arrays in them."""
+    """Lowers indices with arrays in them.
+
+    Attributes:
+        picks: what masks have chosen.
+    """
 
     indexing: Indexing
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.picks: list[Pick] = []
 
     def part(self, array: Strided, items: Sequence[Item | Array]) -> Strided | Picked:
         """A part of an array.
@@ -86,6 +114,11 @@ class Picking(Equations):
             if own != size:
                 wrong = f"{own.text} != {size.text}"
                 self.numbers.fault(wrong, "LOOP_MASK", str(axis + n), own.text, size.text)
+        strides = view.strides[axis : axis + mask.rank]
+        if isinstance(mask, Strided):
+            for known in self.picks:
+                if (known.mask, known.strides) == (mask, strides) and self._still_holds(known):
+                    return known.offsets
         room = self.view_in(self.room(), I64, mask.sizes)
         count = self.text.fresh("count")
         self.text.add(f"int64 {count} = 0;")
@@ -96,7 +129,24 @@ class Picking(Equations):
         )
         size = Size.of(self.text.named("int64", count, "n"))
         self.indexing.facts.learn(size.text, Size.of(0), Size.of(LONGEST))
-        return replace(room, sizes=(size,), strides=("1",))
+        offsets = replace(room, sizes=(size,), strides=("1",))
+        if isinstance(mask, Strided):
+            self.picks.append(Pick(mask, strides, offsets, self.text.mark()))
+        return offsets
+
+    def forget_picks(self, base: str) -> None:
+        """Forget what masks have chosen that lie in an array which is written to."""
+        self.picks = [known for known in self.picks if known.mask.base != base]
+
+    def _still_holds(self, known: Pick) -> bool:
+        """Whether the block goes on in which that was noted, and the mask's variables stay."""
+        lines = self.text.since(known.since)
+        mask = known.mask
+        words = " ".join((mask.pointer, *mask.strides, *(size.text for size in mask.sizes)))
+        assigned = {f"{variable} = " for variable in re.findall(r"[A-Za-z_]\w*", words)}
+        return lines is not None and not any(
+            line.lstrip().startswith(tuple(assigned)) for line in lines
+        )
 
     def _note(
         self, view: Strided, axis: int, mask: Array, places: Sequence[str], noted: str

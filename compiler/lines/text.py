@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from opweave.compiler.ir.names import c_name
 
@@ -13,6 +14,14 @@ TAKEN = (
     "loop", "given", "made", "watch", "first", "last", "pause", "of", "how_shared", "one", "other",
     "row_acc",
 )  # fmt: skip
+
+
+class Mark(NamedTuple):
+    """A place in the text: lines before it, blocks around it, how often the text went back."""
+
+    lines: int
+    depth: int
+    times_back: int
 
 
 class Text:
@@ -28,6 +37,7 @@ class Text:
         self.line = 0
         self.used = set(TAKEN)
         self._depth = 1
+        self._times_back = 0
         self._is_held = False
         self._numbers: dict[str, int] = {}
 
@@ -83,11 +93,18 @@ class Text:
         self._depth -= 1
         self.add(end)
 
-    def mark(self) -> tuple[int, int]:
+    def mark(self) -> Mark:
         """Where the text is, to go back to."""
-        return len(self.lines), self._depth
+        return Mark(len(self.lines), self._depth, self._times_back)
 
-    def back(self, mark: tuple[int, int]) -> None:
+    def back(self, mark: Mark) -> None:
         """Forget what came after a mark."""
-        del self.lines[mark[0] :]
-        self._depth = mark[1]
+        del self.lines[mark.lines :]
+        self._depth = mark.depth
+        self._times_back += 1
+
+    def since(self, mark: Mark) -> list[str] | None:
+        """The lines since a mark in the block that goes on; None where that block has ended."""
+        lines, own = self.lines[mark.lines :], INDENT * mark.depth
+        goes_on = self._depth == mark.depth and all(line.startswith(own) for line in lines)
+        return lines if goes_on and self._times_back == mark.times_back else None

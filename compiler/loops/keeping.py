@@ -16,6 +16,8 @@ from opweave.compiler.lines.values import Held, Number, Several, Strided
 from opweave.compiler.loops.numbered import NumberNames
 from opweave.opcodes.dtypes import DType
 
+AS_ENTERED = ", as it entered"  # behind a name: the array of the call that it held at first
+
 
 class SecondName(NamedTuple):
     """A name whose array is another one's in Python; ``is_strict``: nobody may write to either."""
@@ -150,11 +152,13 @@ class Keeping(NumberNames):
     def check_alone(self, base: str) -> None:
         """Hold that an array that is written to is no other's, too, which C has a copy of.
 
+        What a name held at first lies where the array of the call does, and is no copy.
+
         Raises:
             NoLoopError: it may be.
         """
-        names = [h for env in (*self.callers, self.env) for h in env.values()]
-        held = [h for h in names if isinstance(h, Strided)]
+        names = [i for env in (*self.callers, self.env) for i in env.items()]
+        held = [h for n, h in names if isinstance(h, Strided) and not n.endswith(AS_ENTERED)]
         ones = frozenset[str]().union(*(h.one_with for h in held if h.base == base))
         if ones & {h.base for h in held}:
             raise NoLoopError("an array with two names, to which the loop writes")

@@ -35,6 +35,7 @@ from opweave.compiler.loops.given import (
     found_in,
     locals_of,
 )
+from opweave.compiler.loops.keeping import AS_ENTERED
 from opweave.compiler.loops.methods import NO_OBJECTS, Objects
 from opweave.compiler.loops.numbered import NUMBERS
 from opweave.compiler.loops.rendering import Rendering
@@ -132,15 +133,15 @@ class Lowering(Rendering):
     def _copy_entered(self) -> None:
         """Names that may still hold an array of the call when the loop ends.
 
-        To C they are copies, as what they get later, which lie where the array does: it keeps a
-        name, so that nobody writes to such a copy.
+        To C they are arrays as what they get later, which lie where those of the call do: who
+        writes to them writes to these. They keep a name, and so are one with them.
         """
         for name, held in self.first.items():
             if not isinstance(held, Strided) or name in self.shared:  # whose copies have no number
                 continue
             if held.strides == dense_strides(held.sizes) and self.is_known("enters", name):
                 self.entered += (name,)
-                self.env[f"{name}, as it entered"] = held
+                self.env[f"{name}{AS_ENTERED}"] = held
                 self.ids[held.base] = str(-len(self.entered))
                 self.env[name] = self.copy_of(name, held, held.pointer)
 
@@ -161,8 +162,9 @@ class Lowering(Rendering):
                 self.new_lists[name] = self.item_lists.all[held.name]
                 found.append(Result(name, int, ("0",)))
             elif held is None:
-                if self.may_enter(name):
-                    raise AgainError("enters", name)
+                for what in ("enters", "sizes"):  # of an array that is left before it is made anew
+                    if self.is_array_of_call(name) and not self.is_known(what, name):
+                        raise AgainError(what, name)
                 found.append(self._perhaps_left(name))
             elif held != self.first.get(name):
                 raise NoLoopError(f"{name}, which is read behind the loop")
@@ -224,7 +226,9 @@ class Lowering(Rendering):
 
     def written(self, target: Strided) -> None:
         self.check_alone(target.base)
-        self.writes.add(target.base)
+        self.forget_picks(target.base)
+        entered = {getattr(self.first[name], "base", "") for name in self.entered}
+        self.writes |= {target.base} | (target.one_with & entered)
 
     def resolver(self, function: FunctionType) -> Callable[[str], Any]:
         for name in OWN:
@@ -244,9 +248,8 @@ class Lowering(Rendering):
     def may_be_number(self, name: str) -> bool:
         return name not in self.call.values or isinstance(self.first[name], Number)
 
-    def may_enter(self, name: str) -> bool:
-        is_given = not self.prefix and isinstance(self.first.get(name), Strided)
-        return is_given and not self.is_known("enters", name)
+    def is_array_of_call(self, name: str) -> bool:
+        return not self.prefix and isinstance(self.first.get(name), Strided)
 
     def next_turn(self, name: str) -> str | None:
         whole = self.first.get(name)

@@ -200,8 +200,10 @@ class _Choosing(PartialReader):
                 found = self._made("where", (here, item, found), node)
         if not isinstance(found, Value) or None in items.values():
             return None
-        is_whole = found.shape == node.result.shape
-        return found if is_whole or self.may_shrink[node.result.id] else None
+        kept = (
+            -1 if self.may_shrink[node.result.id] else None
+        )  # axes: the last may become one column
+        return found if found.shape[:kept] == node.result.shape[:kept] else None
 
     def _slice(self, table: Value, place: int, node: Node) -> Operand | None:
         """An element of the last axis of a table; None where it cannot be made by itself."""

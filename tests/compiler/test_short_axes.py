@@ -244,3 +244,31 @@ def test_columns_that_are_alike_are_as_many(name):
     for made in (fused(x), fused.unfused()(x)):
         assert made.shape == wanted.shape
         np.testing.assert_allclose(made, wanted)
+
+
+# Tables of three columns, all of whose rows are one: what is chosen has their rows, too.
+OF_ONE_ROW = {
+    "tiled": lambda c: np.tile(np.broadcast_to(c, (2, 3)), 2),
+    "tiled behind a scan": lambda c: np.tile(np.broadcast_to(np.cumsum(c), (2, 3)), 2),
+    "of three dimensions": lambda c: np.tile(np.broadcast_to(c * 2, (5, 2, 3)), 2),
+    "joined": lambda c: np.concatenate(
+        [np.broadcast_to(np.cumsum(c), (4, 3)), np.broadcast_to(c + 1, (4, 3))], axis=1
+    ),
+    "rolled": lambda c: np.roll(np.broadcast_to(np.cumsum(c), (4, 3)), 1, axis=1),
+    "rolled twice": lambda c: np.roll(
+        np.roll(np.broadcast_to(c * 2, (4, 3)), 1, axis=1), 1, axis=0
+    ),
+    "rows that differ": lambda c: np.tile(
+        np.broadcast_to(c, (2, 3)) * np.array([[1], [2]], "f4"), 2
+    ),
+}
+
+
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+@pytest.mark.parametrize("case", OF_ONE_ROW)
+def test_rows_that_are_one(case, target):
+    function, c = OF_ONE_ROW[case], np.array([1, 2, 5], np.float32)
+    found = ow.fuse(function).lower(c, target=target)(c)
+
+    assert found.shape == function(c).shape
+    np.testing.assert_array_equal(found, function(c))

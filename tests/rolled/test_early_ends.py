@@ -171,14 +171,51 @@ def a_part(v, n, least):
     return v
 
 
+def fewer(u, v, n, least):
+    for _ in range(n):
+        if not len(u):
+            break
+        u = u * 0.5 + v
+        kept = u > least
+        u = u[kept]
+        v = v[kept]
+    return u, v
+
+
+def fewer_in_place(u, v, n, least):
+    for i in range(n):
+        if not len(u):
+            break
+        u *= 0.5
+        np.add(u, v, out=u)
+        kept = u > least
+        v[~kept] = i
+        np.logical_not(kept, kept)
+        u = u[~kept]
+        v = v[~kept]
+    return u, v
+
+
+def written_and_read(u, v, n, least):
+    first = v
+    for i in range(n):
+        if u[0] < least:
+            break
+        v += first * 0.5
+        u[1:] = v[:-1]
+        v = v + u
+        v[i % 4] = 0.0
+    return u, v, first
+
+
 FUNCTIONS = (
-    settled, told, while_it_lasts, before_the_last, with_its_first, two_in_turns, one_of_two,
+    fewer, fewer_in_place, written_and_read, settled, told, while_it_lasts, before_the_last, with_its_first, two_in_turns, one_of_two,
     copied_first, asked_first, within_another, written_behind, written_before, written_sometimes,
     written_when_new, other_written, a_part,
 )  # fmt: skip
 IN_C = {
     settled, before_the_last, with_its_first, copied_first, asked_first, other_written,
-    written_behind,
+    written_behind, written_before, written_when_new, fewer, fewer_in_place,
 }  # fmt: skip
 LAYOUTS = {
     "rows": np.array,
@@ -216,7 +253,11 @@ def outcome(function, args):
 
 CELLS = [
     *((function, "rows") for function in FUNCTIONS),
-    *((f, layout) for f in (settled, two_in_turns, written_before) for layout in LAYOUTS),
+    *(
+        (f, layout)
+        for f in (settled, two_in_turns, written_before, fewer_in_place)
+        for layout in LAYOUTS
+    ),
 ]
 
 
@@ -229,6 +270,18 @@ def test_a_name_holds_what_it_held_when_the_loop_was_left(function, layout):
     if function in IN_C and layout == "rows":
         assert rolled.ran
         assert not any(site.left for site in rolled.sites)
+
+
+@pytest.mark.parametrize("function", [fewer, fewer_in_place, written_and_read, other_written])
+def test_an_array_that_has_two_names_when_the_loop_begins(function):
+    for numbers in ROUNDS:
+        for begin, end in ((0, 4), (0, 3), (1, 4)):
+            outcomes = []
+            for run in (Rolled(function), function):
+                whole = np.array([4.0, 1.0, 2.5, -1.0])
+                given = [whole[begin:end], whole if end - begin == 4 else whole[:3]]
+                outcomes.append((outcome(run, [*given, *numbers]), whole.tolist()))
+            assert repr(outcomes[0]) == repr(outcomes[1]), (numbers, begin, end)
 
 
 def test_an_array_of_the_call_is_not_copied_when_the_loop_begins():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave._loops.rolled import Rolled
 
 pytestmark = pytest.mark.host
 
@@ -52,3 +53,76 @@ def test_masks_pick_what_numpy_picks(function, length, lines):
     assert "C runs 1 loop(s)" in str(fused.explain(*expected))
     for a, b in zip((*results, *given), (*wanted, *expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+# What happens to a mask between two lines that pick by it: C may note only once what it chooses.
+BETWEEN = {
+    "nothing": "",
+    "an element": "mask[3] = not mask[3]",
+    "all": "mask[:] = x > 0.5",
+    "out=": "np.logical_not(mask, mask)",
+    "in place": "mask ^= x > 0.3",
+    "a view": "view = mask[2:]; view[:] = False",
+    "a new one": "mask = x > 0.6",
+    "another one's": "mask = other",
+    "both": "mask, other = other, mask",
+    "one branch": "if i % 3: mask[i] = True",
+    "a new one by a branch": "if i % 3: mask = x > 0.2",
+    "a loop": "for j in range(i % 4): mask[j] = not mask[j]",
+    "itself": "mask[mask] = x[mask] > 0.7",
+    "a function": "changed(mask)",
+    "fewer": "x, y, other, mask = x[1:], y[1:], other[1:], mask[1:]",
+}
+NOT_IN_C = {"a view", "a new one by a branch", "another one's", "both", "fewer"}
+PICKS = """
+def picks(x, y, other, found):
+    mask = x > 0.4
+    for i in range(len(found)):
+        found[i] = y[mask].sum()
+        {0}
+        y[mask] += i
+        found[i] += x[mask].sum() * 100
+        mask = np.logical_xor(mask, y > i)
+        if i % 5 == 0:
+            found[i] -= y[mask].sum()
+        found[i] -= x[mask].sum()
+    return mask, y
+"""
+
+
+def changed(mask):
+    mask[4] = not mask[4]
+
+
+@pytest.mark.parametrize("length", [16, 300])
+@pytest.mark.parametrize("between", BETWEEN)
+def test_a_mask_that_changes_picks_anew(between, length, tmp_path):
+    path = tmp_path / "picks.py"
+    path.write_text(PICKS.format(BETWEEN[between]))
+    names = {"np": np, "changed": changed}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    function, rng = names["picks"], np.random.default_rng(length)
+    x, y, other = rng.random(length), rng.random(length), rng.random(length) > 0.5
+    given, expected = ([x.copy(), y.copy(), other.copy(), np.zeros(10)] for _ in range(2))
+
+    rolled = Rolled(function)
+
+    for a, b in zip(rolled(*given), function(*expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    for a, b in zip(given, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert rolled.ran or between in NOT_IN_C
+
+
+def test_what_a_mask_chooses_is_noted_once():
+    def picks(x, y, found):
+        for i in range(len(found)):
+            mask = x > i * 0.1
+            found[i] = x[mask].sum() + y[mask].sum()
+            y[mask] = 0.5
+        return y
+
+    rolled = Rolled(picks)
+    rolled(np.ones(9), np.ones(9), np.zeros(3))
+
+    assert rolled.sites[0].sources[0].count("loop_note(") == 1
