@@ -40,7 +40,10 @@ class GroupFacts(GroupOperands):
         plan = self.form.plan
         itemsize = self._itemsize()
         width = plan.lanes if plan else self._line()
+        elements = self._row_elements(cols)
         chunks = -(-cols // (plan.lanes * plan.threads)) if plan else 1
+        if cols < 2 * elements:
+            chunks = -(-cols // elements)
         return Facts(
             self.device,
             itemsize,
@@ -55,7 +58,7 @@ class GroupFacts(GroupOperands):
             in_chunks=len(self._chunked),
             one_by_one=self._one_by_one(),
             is_flat=not self.walk.rows and len(self._chunked) == len(self.operands),
-            row_elements=self._row_elements(cols),
+            row_elements=elements,
             joined=self._joined(),
             declared=self._declared(),
         )

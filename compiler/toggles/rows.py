@@ -86,6 +86,9 @@ def _chunks(facts: Facts) -> int:
 
 
 def _chunks_of_map(facts: Facts) -> int:
+    """As above; on a host those of a short row, which is read as a whole before it is stored."""
+    if facts.device.is_host:
+        return facts.row_chunks
     return min(_chunks(facts), max(1, MOST_UNROLLED // _vector(facts)))
 
 

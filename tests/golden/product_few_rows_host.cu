@@ -26,14 +26,14 @@ linear_relu_1_map_f32(
 {
     // index: each thread takes chunks of consecutive elements, a block apart
     const index_t row = blockIdx.x;
-    const index_t first = whole_from<CHUNKS * VECTOR>((index_t)blockIdx.y * (CHUNKS * VECTOR), cols);
+    const index_t first = (index_t)blockIdx.y * (CHUNKS * VECTOR);
 
     // load: all chunks before the first use; the guard is cols - j0
     Chunk<float, VECTOR> t3_v[CHUNKS];
     Chunk<float, VECTOR> b_v[CHUNKS];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
+        const index_t j0 = whole_from<VECTOR>(first + c * VECTOR, cols);
         load_chunk(t3_v[c], t3 + row * cols + j0, cols - j0);
         load_chunk(b_v[c], b + j0, cols - j0);
     }
@@ -52,7 +52,7 @@ linear_relu_1_map_f32(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
+        const index_t j0 = whole_from<VECTOR>(first + c * VECTOR, cols);
         store_chunk(out + row * cols + j0, out_v[c], cols - j0);
     }
 }

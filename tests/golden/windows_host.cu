@@ -30,7 +30,7 @@ laplacian_map_f32(
 {
     // index: each thread takes chunks of consecutive elements, a block apart
     const index_t row = blockIdx.x;
-    const index_t first = whole_from<CHUNKS * VECTOR>((index_t)blockIdx.y * (CHUNKS * VECTOR), cols);
+    const index_t first = (index_t)blockIdx.y * (CHUNKS * VECTOR);
     const int v0 = row;  // coordinate: i32[n0, 1], line 2
     const int v1 = wrap_sub(v0, s0);  // subtract: i32[n0, 1], line 2
     const bool v2 = v1 < 0;  // less: b1[n0, 1], line 2
@@ -51,7 +51,7 @@ laplacian_map_f32(
     Chunk<float, VECTOR> window1[CHUNKS];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
+        const index_t j0 = whole_from<VECTOR>(first + c * VECTOR, cols);
         load_chunk(x_v[c], x + row * cols + j0, cols - j0);
         load_window(window7[c], x + (index_t)v4 * x_s0, 1, is_inside(v4, n0) ? n1 : 0, j0);
         load_window(window6[c], x + (index_t)v8 * x_s0, 1, is_inside(v8, n0) ? n1 : 0, j0);
@@ -80,7 +80,7 @@ laplacian_map_f32(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + c * (BLOCK * VECTOR);
+        const index_t j0 = whole_from<VECTOR>(first + c * VECTOR, cols);
         store_chunk(out + row * cols + j0, out_v[c], cols - j0);
     }
 }

@@ -90,7 +90,7 @@ def added_to(x, row=3):
 @pytest.mark.parametrize("function", [scaled, added_to, shifted, moved_around, turned_over])
 def test_no_element_in_place_is_computed_twice(function):
     fused = ow.fuse(function)
-    for columns in (20, 100):
+    for columns in LENGTHS:
         x = given(columns)
         y = x.copy()
         np.testing.assert_array_equal(fused(y), function(x), f"{columns} columns")
@@ -118,28 +118,36 @@ def test_faults_are_those_of_elements_as_they_were():
 def test_the_last_chunk_of_a_row_is_whole():
     x, row = given(100), given(100)[0]
     added = kernel_of(lambda x, row: x + row, x, row)
-    assert "whole_from<CHUNKS * VECTOR>" in added.source
+    assert "whole_from<VECTOR>" in added.source
     assert "store_rest" not in added.source
     in_place = kernel_of(added_to, x, row)
-    assert "whole_from<CHUNKS * VECTOR>" in in_place.source
+    assert "whole_from<VECTOR>" in in_place.source
     assert "store_rest" in in_place.source
     on_gpu = ow.fuse(lambda x, row: x + row).lower(x, row, target="sm_90a").kernels[0]
     assert "whole_from" not in on_gpu.source
 
 
 @pytest.mark.parametrize(
-    ("columns", "chunk"), [(8, 8), (15, 8), (20, 16), (33, 32), (63, 32), (64, 64), (1000, 64)]
-)
-def test_a_short_row_has_a_whole_chunk(columns, chunk):
+    ("columns", "chunk", "chunks"),
+    [(8, 8, 1), (9, 8, 2), (15, 8, 2), (16, 16, 1), (20, 16, 2), (33, 32, 2), (63, 32, 2),
+     (64, 64, 1), (65, 64, 1), (1000, 64, 1)],
+)  # fmt: skip
+@pytest.mark.parametrize("function", [lambda x, row: x + row, added_to])
+def test_a_short_row_has_whole_chunks_that_are_read_before_one_is_stored(
+    function, columns, chunk, chunks
+):
     x = given(columns)
-    assert kernel_of(lambda x, row: x + row, x, x[0]).toggles["VECTOR"] == chunk
+    toggles = kernel_of(function, x, x[0]).toggles
+    assert (toggles["VECTOR"], toggles["CHUNKS"]) == (chunk, chunks)
 
 
-@pytest.mark.parametrize("toggles", [{"VECTOR": 64}, {"CHUNKS": 2}, {"VECTOR": 8, "CHUNKS": 4}])
+@pytest.mark.parametrize(
+    "toggles", [{"VECTOR": 64}, {"CHUNKS": 1}, {"CHUNKS": 2}, {"VECTOR": 8, "CHUNKS": 4}]
+)
 @pytest.mark.parametrize("function", [lambda x, row: np.roll(x, 3, 1) + row, added_to])
 def test_chunks_of_other_sizes_change_nothing(function, toggles):
     fused = ow.fuse(function).with_toggles(**toggles)
-    for columns in (20, 100, 300):
+    for columns in (9, 20, 32, 100, 300):
         x = given(columns)
         wanted = function(x.copy(), x[0].copy())
         np.testing.assert_array_equal(fused(x, x[0].copy()), wanted, f"{columns} columns")
