@@ -16,7 +16,6 @@ from opweave._lists.codes import (
     ListLike,
     Load,
     Store,
-    arity,
     at,
     labels_of,
     names_in,
@@ -191,7 +190,7 @@ def _tidy(codes: Sequence[Code], made: set[str]) -> list[Code]:
     bound: set[str] = set()
     for number, code in enumerate(codes):
         is_again = isinstance(code, Load) and code.label in bound
-        if is_again and (running == (code.label,) or not _reads_running(codes[number + 1 :])):
+        if is_again and (running == (code.label,) or not _may_read_running(codes[number + 1 :])):
             continue
         kept.append(code)
         if not isinstance(code, Store):
@@ -201,14 +200,16 @@ def _tidy(codes: Sequence[Code], made: set[str]) -> list[Code]:
     return [_without_names(code, unread) for code in kept]
 
 
-def _reads_running(codes: Iterable[Code]) -> bool:
-    """Whether the running value is read before there is another."""
+def _may_read_running(codes: Iterable[Code]) -> bool:
+    """Whether the running value is read before there is another load.
+
+    Or would be, where the op-code that comes first is taken out.
+    """
     for code in codes:
-        if isinstance(code, Store):
-            if not code.value:
-                return True
-        else:
-            return not isinstance(code, Load) and len(code.operands) < arity(code)
+        if not isinstance(code, Store):
+            return not isinstance(code, Load)
+        if not code.value:
+            return True
     return False
 
 

@@ -274,3 +274,17 @@ def test_the_schedule_is_that_of_the_fused_function():
 def test_a_schedule_of_something_else_is_refused(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+def test_what_is_taken_out_of_a_joined_list_is_taken_out_of_its_part():
+    """A load that only counts once an op-code is gone stays in the list."""
+    codes = ow.opcodes
+    first = ow.kernel([ow.load("y"), codes.remainder("y", 0.5), ow.store("q")], name="first")
+    second = ow.kernel(
+        [ow.load("q"), ow.load("z"), codes.logical_and(3), ow.load("q"), codes.trunc("z"),
+         ow.store("h")], name="second",
+    )  # fmt: skip
+    edited, joined = (first + second).remove("trunc"), first + second.remove("trunc")
+
+    assert str(edited) == str(joined)
+    assert "load q" in str(first + second)
