@@ -114,6 +114,9 @@ CASES = {
     "a pool that says so": (
         "f(x)\nwith ProcessPoolExecutor(1, get_context('fork')) as p:\n"
         "    print(*p.map(added, range(1)))", {"OMP_NUM_THREADS": "2"}, "1"),
+    # too short each to wake a thread for, but for those that follow each other at once
+    "short ones in a row": (
+        "before = threads()\nfor _ in range(300): f(x[:60])\nprint(threads() - before)", {}, "1"),
     "a bare fork": (
         "f(x)\nchild = os.fork()\nif not child:\n    print(added(), flush=True)\n    os._exit(0)\n"
         "os.waitpid(child, 0)", {}, "0"),
