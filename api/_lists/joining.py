@@ -40,7 +40,7 @@ def join(first: ListLike, second: ListLike, given: Mapping[str, str]) -> tuple[A
     made = set(names.values()) - set(labels_in(first)) - set(first.arguments)
     fed = {argument: names.get(value, value) for argument, value in feeds.items()}
     codes += [_renamed(_in_register(c, feeds), fed, {}) for c in second.codes]
-    return tuple(_tidy(codes, made)), _name(first.name, second.name)
+    return tuple(_tidy(codes, made, set(fed.values()))), _name(first.name, second.name)
 
 
 def _in_register(code: Code, feeds: Mapping[str, str]) -> Code:
@@ -183,14 +183,17 @@ def _renamed(code: Code, names: Mapping[str, str], outputs: Mapping[str, str]) -
     return replace(code, operands=operands, label=labels[0] if labels else "")
 
 
-def _tidy(codes: Sequence[Code], made: set[str]) -> list[Code]:
-    """Without loads that nobody needs, and without names that nobody reads."""
+def _tidy(codes: Sequence[Code], made: set[str], fed: set[str]) -> list[Code]:
+    """Without loads of what feeds that nobody needs, and without names that nobody reads.
+
+    All other loads stay, also those that only count once an op-code is put in or taken out.
+    """
     kept: list[Code] = []
     running: tuple[str, ...] = ()
     bound: set[str] = set()
     for number, code in enumerate(codes):
-        is_again = isinstance(code, Load) and code.label in bound
-        if is_again and (running == (code.label,) or not _may_read_running(codes[number + 1 :])):
+        is_fed = isinstance(code, Load) and code.label in fed & bound
+        if is_fed and (running == (code.label,) or _is_passed_over(codes[number + 1 :])):
             continue
         kept.append(code)
         if not isinstance(code, Store):
@@ -200,17 +203,14 @@ def _tidy(codes: Sequence[Code], made: set[str]) -> list[Code]:
     return [_without_names(code, unread) for code in kept]
 
 
-def _may_read_running(codes: Iterable[Code]) -> bool:
-    """Whether the running value is read before there is another load.
-
-    Or would be, where the op-code that comes first is taken out.
-    """
+def _is_passed_over(codes: Iterable[Code]) -> bool:
+    """Whether another load comes before the running value may be read."""
     for code in codes:
         if not isinstance(code, Store):
-            return not isinstance(code, Load)
+            return isinstance(code, Load)
         if not code.value:
-            return True
-    return False
+            return False
+    return True
 
 
 def _without_names(code: Code, names: set[str]) -> Code:

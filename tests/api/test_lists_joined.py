@@ -288,3 +288,15 @@ def test_what_is_taken_out_of_a_joined_list_is_taken_out_of_its_part():
 
     assert str(edited) == str(joined)
     assert "load q" in str(first + second)
+
+
+def test_what_is_put_into_a_joined_list_is_put_into_its_part():
+    codes = ow.opcodes
+    first = ow.kernel([ow.load("z"), codes.negative("z"), ow.store("y")], name="first")
+    second = ow.kernel(
+        [ow.load("y"), ow.load("v"), codes.sqrt().named("n"), ow.load("n"), ow.store("g")],
+        name="second",
+    )
+    wanted = first + second.insert(codes.add("n"), after="sqrt")
+
+    assert str((first + second).insert(codes.add("n"), after="sqrt")) == str(wanted)
