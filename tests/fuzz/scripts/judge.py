@@ -50,10 +50,6 @@ DOCUMENTED = (
         r"Python integer .* out of bounds",
         "differences.md: an integer of a call that a type cannot hold",
     ),
-    (
-        "interp: complex numbers beside real values",
-        "differences.md: a complex number that NumPy makes real",
-    ),
 )
 READ_ONLY = re.compile("read-only")
 # Where it shows that results lie in rows.
