@@ -36,7 +36,7 @@ EXPRESSIONS = {
     "{0} * {1}": Form("{0} * {1}", "fciub", True, True),
     "{0} / {1}": Form("{0} / {1}", FLOATS, True),
     "sqrt({0})": Form("np.sqrt({0})", FLOATS, True),
-    "-{0}": Form("-{0}", "fci", False, True),
+    "-{0}": Form("-{0}", "fci", True, True),
     "fabs({0})": Form("np.abs({0})", FLOATS, False, True),
     "floor({0})": Form("np.floor({0})", FLOATS),
     "ceil({0})": Form("np.ceil({0})", FLOATS),
@@ -45,7 +45,7 @@ EXPRESSIONS = {
     "{0} & {1}": Form("{0} & {1}", "iub"),
     "{0} | {1}": Form("{0} | {1}", "iub"),
     "{0} ^ {1}": Form("{0} ^ {1}", "iub"),
-    "~{0}": Form("~{0}", "iu"),
+    "~{0}": Form("~{0}", "iu", True),  # of narrow integers C makes an int
     "{0} >> (T)1": Form("{0} >> 1", "iu"),
     "{0} < {1} ? {0} : {1}": Form("np.where({0} < {1}, {0}, {1})"),
     "{0} > (T)0 ? {1} : {0}": Form("np.where({0} > 0, {1}, {0})"),
