@@ -17,7 +17,12 @@ from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import carried
 from opweave.compiler.codegen.short_numbers import cheaper
 from opweave.compiler.codegen.signature import KernelSignature
-from opweave.compiler.codegen.vectorised import chooses_elements, chosen_by, stored_truth
+from opweave.compiler.codegen.vectorised import (
+    chooses_elements,
+    chosen_by,
+    read_truths,
+    stored_truth,
+)
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.kernel import Kernel
@@ -25,6 +30,7 @@ from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, OperandStor
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.kernels.needs import Needs
 from opweave.compiler.toggles.choose import choose
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType
 
@@ -203,6 +209,11 @@ class Assembler(KernelSignature):
         operand = self.operands[key]
         name, dtype = operand.name, operand.value.dtype
         return OperandLoad(name, f"{name}_v", dtype, self.access[key])
+
+    @cached_property
+    def read_truths(self) -> set[int]:
+        """Truth values that memory holds, or that are made of such alone."""
+        return read_truths(self.nodes, self.group.inputs)
 
     def _store(self, value: Value) -> OperandStore:
         key = Key(value.id, value.id in self.form.kept, True)

@@ -9,7 +9,7 @@ Whether a result lies where an operand does is known when a call is made, and is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opweave.compiler.codegen.operands import Key
@@ -53,17 +53,18 @@ def chosen_by(made: Assembler, node: Node) -> str:
         return "chosen"
     is_same = isinstance(by, Scalar) or by.id in made.row_level
     varies = is_same and node.result.id not in made.row_level
-    if varies or (dtype.itemsize == 8 and _is_from_memory(made, by)):
+    if varies or (dtype.itemsize == 8 and isinstance(by, Value) and by.id in made.read_truths):
         return f"select_bits<{dtype.register}>"
     return "chosen" if all(choice in made.group.inputs for choice in choices) else ""
 
 
-def _is_from_memory(made: Assembler, truth: Operand) -> bool:
-    """Whether a truth value was read, or is made of such alone."""
-    makers = (n for n in made.nodes if n.operator.name in TRUTHS and truth in n.results)
-    return truth in made.group.inputs or any(
-        all(_is_from_memory(made, operand) for operand in maker.operands) for maker in makers
-    )
+def read_truths(nodes: Sequence[Node], read: Collection[Value]) -> set[int]:
+    """The ids of truth values that are ``read``, or made of such alone."""
+    found = {value.id for value in read if value.dtype.kind == "b"}
+    for node in nodes:
+        if node.operator.name in TRUTHS and all(v.id in found for v in node.values):
+            found |= {r.id for r in node.results}
+    return found
 
 
 def stored_truth(value: Value) -> str:

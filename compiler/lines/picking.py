@@ -139,10 +139,10 @@ class Picking(Equations):
         self.picks = [known for known in self.picks if known.mask.base != base]
 
     def _still_holds(self, known: Pick) -> bool:
-        """Whether the block goes on in which that was noted, and the mask's variables stay."""
+        """Whether the block goes on in which that was noted, and variables of both arrays stay."""
         lines = self.text.since(known.since)
-        mask = known.mask
-        words = " ".join((mask.pointer, *mask.strides, *(size.text for size in mask.sizes)))
+        mask, strides = known.mask, (*known.mask.strides, *known.strides)
+        words = " ".join((mask.pointer, *strides, *(size.text for size in mask.sizes)))
         assigned = {f"{variable} = " for variable in re.findall(r"[A-Za-z_]\w*", words)}
         return lines is not None and not any(
             line.lstrip().startswith(tuple(assigned)) for line in lines

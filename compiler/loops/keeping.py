@@ -19,6 +19,11 @@ from opweave.opcodes.dtypes import DType
 AS_ENTERED = ", as it entered"  # behind a name: the array of the call that it held at first
 
 
+def copied_from(base: str) -> str:
+    """What an array is one with that is a copy, in C, of one that the loop has entered with."""
+    return f"a copy of {base}"
+
+
 class SecondName(NamedTuple):
     """A name whose array is another one's in Python; ``is_strict``: nobody may write to either."""
 
@@ -37,6 +42,7 @@ class Keeping(NumberNames):
         in_lists: lists of Python that have such an array.
         callers: what names hold of the functions that call the one that is lowered.
         copies: names that hold a copy of another one's array.
+        entered_bases: arrays of the call that names may still hold when the loop ends.
         ids: of arrays, the numbers by which C knows which of them are one in Python.
         together: bases of arrays to which the assignment that is lowered gives several names.
         left_behind: arrays of calls that have returned, of which a name got a copy of its own.
@@ -51,6 +57,7 @@ class Keeping(NumberNames):
         self.callers: list[dict[str, Held]] = []
         self.copies: list[SecondName] = []
         self.ids: dict[str, str] = {}
+        self.entered_bases: set[str] = set()
         self.together: set[str] = set()
         self.left_behind: set[str] = set()
 
@@ -129,7 +136,9 @@ class Keeping(NumberNames):
         bases = Counter(base for base in _all_ones(held) for _ in range(names))
         self.together = {base for base, count in bases.items() if count > 1}
 
-    def one_of_two(self, name: str, held: Strided, made: Strided) -> Strided:
+    def one_of_two(
+        self, name: str, held: Strided, made: Strided, place: str | None = None
+    ) -> Strided:
         """A copy that is the same array as another one in Python, while neither is made anew.
 
         Nobody may write to either as long as both have names.
@@ -142,6 +151,8 @@ class Keeping(NumberNames):
         if is_strict:
             return made
         ones = frozenset({held.base, *held.one_with} - {made.base})
+        if place is None:
+            ones |= {copied_from(base) for base in ones & self.entered_bases}
         for other, h in self.env.items():
             if isinstance(h, Strided) and h.base in ones:
                 self.env[other] = replace(h, one_with=h.one_with | {made.base})
@@ -152,15 +163,18 @@ class Keeping(NumberNames):
     def check_alone(self, base: str) -> None:
         """Hold that an array that is written to is no other's, too, which C has a copy of.
 
-        What a name held at first lies where the array of the call does, and is no copy.
+        What a name held at first lies where the array of the call does, and is no copy of it.
 
         Raises:
             NoLoopError: it may be.
         """
         names = [i for env in (*self.callers, self.env) for i in env.items()]
-        held = [h for n, h in names if isinstance(h, Strided) and not n.endswith(AS_ENTERED)]
-        ones = frozenset[str]().union(*(h.one_with for h in held if h.base == base))
-        if ones & {h.base for h in held}:
+        held = [(n, h) for n, h in names if isinstance(h, Strided)]
+        ones = frozenset[str]().union(*(h.one_with for _, h in held if h.base == base))
+        bases = {
+            h.base for n, h in held if not n.endswith(AS_ENTERED) or copied_from(h.base) in ones
+        }
+        if ones & bases:
             raise NoLoopError("an array with two names, to which the loop writes")
 
     def note_new(self, name: str, kind: str, holder: str) -> None:

@@ -141,6 +141,7 @@ class Lowering(Rendering):
                 continue
             if held.strides == dense_strides(held.sizes) and self.is_known("enters", name):
                 self.entered += (name,)
+                self.entered_bases.add(held.base)
                 self.env[f"{name}{AS_ENTERED}"] = held
                 self.ids[held.base] = str(-len(self.entered))
                 self.env[name] = self.copy_of(name, held, held.pointer)
@@ -227,8 +228,7 @@ class Lowering(Rendering):
     def written(self, target: Strided) -> None:
         self.check_alone(target.base)
         self.forget_picks(target.base)
-        entered = {getattr(self.first[name], "base", "") for name in self.entered}
-        self.writes |= {target.base} | (target.one_with & entered)
+        self.writes |= {target.base} | (target.one_with & self.entered_bases)
 
     def resolver(self, function: FunctionType) -> Callable[[str], Any]:
         for name in OWN:

@@ -98,7 +98,8 @@ class LoopNames(Keeping):
 
     def copy_of(self, name: str, held: Strided, place: str | None = None) -> Strided:
         """A copy that a name holds of an array that has another name; see ``_array_in``."""
-        return self.one_of_two(name, held, self._array_in(name, self.copied(held), place))
+        made = self._array_in(name, self.copied(held), place)
+        return self.one_of_two(name, held, made, place)
 
     def listed(self, name: str, held: Generated) -> Items:
         """A list that a comprehension makes, for a name."""

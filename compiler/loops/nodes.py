@@ -152,10 +152,10 @@ def _choice(self: Expressions, node: ast.IfExp) -> Held:
 
 def taken_back(self: Expressions, part: ast.expr) -> Held:
     """What an expression is; its lines are not written."""
-    lines, before = len(self.text.lines), dict(self.env)
+    mark, before = self.text.mark(), dict(self.env)
     with self.text.block(""):
         held = self.value(part)
-    del self.text.lines[lines:]
+    self.text.back(mark)
     self.env = before
     return held
 

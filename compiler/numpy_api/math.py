@@ -217,8 +217,8 @@ def interp(
     ends = [end for end in (left, right) if end is not None]
     if any(map(np.iscomplexobj, (x, xp) if is_complex(fp) else (x, xp, *ends))):
         raise UnsupportedError(
-            "interp: complex numbers beside real values; pass .real (NumPy refuses arrays of them, "
-            "and of a number it drops the imaginary part)"
+            "interp: complex numbers beside real values; pass .real (NumPy refuses arrays of "
+            "them, and of a number it drops the imaginary part)"
         )
     x = x.astype(np.float64)
     tracer, builder = xp.tracer, xp.tracer.builder

@@ -80,3 +80,17 @@ def test_how_a_kernel_of_the_host_chooses(case, dtype):
 
     assert (wide if x.itemsize == 8 else short).format(register) in kernel.source
     np.testing.assert_array_equal(fused(x, y, a, b), function(x, y, a, b))
+
+
+@pytest.mark.host
+def test_truths_that_share_parts_are_looked_at_once():
+    def mixed(m, b, c, x):
+        for _ in range(60):
+            m = (m & b) | (~m & c)
+        return np.where(m, x, -x)
+
+    m, b, c = (np.arange(40) % k == 0 for k in (2, 3, 5))
+
+    np.testing.assert_array_equal(
+        ow.fuse(mixed, fullgraph=True)(m, b, c, np.ones(40)), mixed(m, b, c, np.ones(40))
+    )

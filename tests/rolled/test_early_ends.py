@@ -208,8 +208,54 @@ def written_and_read(u, v, n, least):
     return u, v, first
 
 
+def second_name(v, n, least):
+    for _ in range(n):
+        y = v
+        if v[0] < least:
+            break
+        v = v * 0.5
+        y[0] += 1
+    return v
+
+
+def second_name_of_a_part(v, n, least):
+    for _ in range(n):
+        y = v[:2]
+        if v[0] < least:
+            break
+        v = v * 0.5
+        y *= 2
+    return v
+
+
+def name_that_comes_back(v, n, least):
+    for i in range(n):
+        if v[0] < least or i > 2:
+            break
+        y = v
+        v = v * 2
+        v = y
+        y = v * 1
+        v[0] += 1
+    return v
+
+
+def given_back(v):
+    return v
+
+
+def second_name_by_a_call(v, n, least):
+    for _ in range(n):
+        y = given_back(v)
+        if v[0] < least:
+            break
+        v = v * 0.5
+        y[1] = 9.0
+    return v
+
+
 FUNCTIONS = (
-    fewer, fewer_in_place, written_and_read, settled, told, while_it_lasts, before_the_last, with_its_first, two_in_turns, one_of_two,
+    second_name, second_name_of_a_part, name_that_comes_back, second_name_by_a_call, fewer, fewer_in_place, written_and_read, settled, told, while_it_lasts, before_the_last, with_its_first, two_in_turns, one_of_two,
     copied_first, asked_first, within_another, written_behind, written_before, written_sometimes,
     written_when_new, other_written, a_part,
 )  # fmt: skip

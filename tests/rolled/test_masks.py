@@ -114,6 +114,62 @@ def test_a_mask_that_changes_picks_anew(between, length, tmp_path):
     assert rolled.ran or between in NOT_IN_C
 
 
+def other_steps(x, mask, n):
+    for _ in range(n):
+        view = x[::3]
+        view[mask] += 1
+        view = x[:16:2]
+        view[mask] *= 2
+    return x
+
+
+def other_steps_by_a_branch(x, mask, n):
+    for i in range(n):
+        view = x[:16:2]
+        view[mask] += 1
+        if i % 2:
+            view = x[::3]
+        view[mask] *= 2
+    return x
+
+
+def other_pitches(x, mask, n):
+    for _ in range(n):
+        view = x.reshape(8, 3)
+        view[mask] += 1
+        view = x[:16].reshape(8, 2)
+        view[mask] *= 2
+    return x
+
+
+def by_a_choice(x, mask, n):
+    total = 0.0
+    for i in range(n):
+        total += x[:8][mask].sum() if i % 2 else 1.0
+        total += x[:8][mask].sum()
+    return x * total
+
+
+def by_both_choices(x, mask, n):
+    total = 0.0
+    for i in range(n):
+        total += x[:8][mask].sum() if i % 2 else x[8:16][mask].sum()
+    return x * total
+
+
+@pytest.mark.parametrize(
+    "function", [other_steps, other_steps_by_a_branch, other_pitches, by_a_choice, by_both_choices]
+)
+def test_a_mask_picks_from_what_lies_otherwise(function):
+    mask = np.array([1, 0, 1, 0, 1, 0, 0, 1], bool)
+    rolled = Rolled(function)
+
+    np.testing.assert_array_equal(
+        rolled(np.arange(24.0), mask, 4), function(np.arange(24.0), mask, 4)
+    )
+    assert rolled.ran or function is other_pitches
+
+
 def test_what_a_mask_chooses_is_noted_once():
     def picks(x, y, found):
         for i in range(len(found)):
