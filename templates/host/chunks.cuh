@@ -37,14 +37,24 @@ template <int N> OW_INLINE void fill(float (&r)[N], const float16* p) {
     }
     for (int l = N / OW_HALVES * OW_HALVES; l < N; ++l) r[l] = load(p + l);
 }
+OW_INLINE OwHalves halves_of(OwFloats x) {  // to nearest, ties to even
+#ifdef __clang__
+    typedef __fp16 OwNumbers __attribute__((ext_vector_type(OW_HALVES)));
+    return (OwHalves)__builtin_convertvector(x, OwNumbers);
+#elif defined(__AVX512F__)
+    return __builtin_ia32_vcvtps2ph512_mask(x, 0, OwHalves(), (short)-1);
+#else
+    return __builtin_ia32_vcvtps2ph256(x, 0);
+#endif
+}
 template <int N> OW_INLINE void spill(float16* p, const float (&r)[N]) {
-    for (int l = 0; l + 8 <= N; l += 8) {
-        float __attribute__((vector_size(32))) floats;
+    for (int l = 0; l + OW_HALVES <= N; l += OW_HALVES) {
+        OwFloats floats;
         OW_COPY(&floats, r + l, sizeof floats);
-        const auto halves = __builtin_ia32_vcvtps2ph256(floats, 0);  // to nearest, ties to even
+        const OwHalves halves = halves_of(floats);
         OW_COPY(p + l, &halves, sizeof halves);
     }
-    for (int l = N / 8 * 8; l < N; ++l) store(p + l, r[l]);
+    for (int l = N / OW_HALVES * OW_HALVES; l < N; ++l) store(p + l, r[l]);
 }
 #endif
 // Numbers that the processor loads, and stores, under a mask, if they have so many bytes: what a loop
