@@ -11,7 +11,7 @@ from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.applied import along
 from opweave.compiler.lines.equations import Equations
 from opweave.compiler.lines.indexing import ALL, Indexing, Item, Slice
-from opweave.compiler.lines.text import Mark
+from opweave.compiler.lines.text import TextMark
 from opweave.compiler.lines.values import LONGEST, Array, Computed, Elements, Number, Size, Strided
 from opweave.opcodes.dtypes import BOOL, I64
 
@@ -51,7 +51,7 @@ class Pick:
     mask: Strided
     strides: tuple[str, ...]
     offsets: Strided
-    since: Mark
+    since: TextMark
 
 
 class Picking(Equations):

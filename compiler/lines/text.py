@@ -16,7 +16,7 @@ TAKEN = (
 )  # fmt: skip
 
 
-class Mark(NamedTuple):
+class TextMark(NamedTuple):
     """A place in the text: lines before it, blocks around it, how often the text went back."""
 
     lines: int
@@ -93,17 +93,17 @@ class Text:
         self._depth -= 1
         self.add(end)
 
-    def mark(self) -> Mark:
+    def mark(self) -> TextMark:
         """Where the text is, to go back to."""
-        return Mark(len(self.lines), self._depth, self._times_back)
+        return TextMark(len(self.lines), self._depth, self._times_back)
 
-    def back(self, mark: Mark) -> None:
+    def back(self, mark: TextMark) -> None:
         """Forget what came after a mark."""
         del self.lines[mark.lines :]
         self._depth = mark.depth
         self._times_back += 1
 
-    def since(self, mark: Mark) -> list[str] | None:
+    def since(self, mark: TextMark) -> list[str] | None:
         """The lines since a mark in the block that goes on; None where that block has ended."""
         lines, own = self.lines[mark.lines :], INDENT * mark.depth
         goes_on = self._depth == mark.depth and all(line.startswith(own) for line in lines)

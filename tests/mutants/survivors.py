@@ -85,7 +85,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "A product with the reciprocal is 0 where the quotient is, and zeros are divided.",
     ),
     (
-        r"map_chunks\.cu\.j2:\d+: swap .*: `const index_t j0 = first \+ c \* \(BLOCK \* VECTOR\);`",
+        r"\bmacros\.cu\.j2:\d+: swap .*: `const index_t j0 = first \+ c \* \(BLOCK \* VECTOR\);`",
         "Of a map that repeats no step a GPU's threads take batches; tests/api/test_repeat.py has "
         "the columns of one that does, chunk by chunk.",
     ),
