@@ -258,6 +258,11 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "tests/kernels/test_views.py die of one that always goes on.",
     ),
     (
+        r"store_rest\(|whole_from<VECTOR>|= \(index_t\)blockIdx\.y \* \(CHUNKS \* VECTOR\)",
+        "Kernels of the host alone end their rows so, and a mutant runs as one for a GPU; the tests "
+        "of tests/host/test_row_ends.py die of those that change what is stored.",
+    ),
+    (
         r"store\(p . l . stride",
         "Kernels of the host alone store so, and a mutant runs as one for a GPU; the tests of "
         "tests/warm/test_warm_calls.py -k every_other die of each.",
