@@ -93,7 +93,7 @@ def in_turn(first, second, given):
 
 
 FAULTS = [
-    ("joined in another order", joining, "feeds_of", lambda f: in_turn, "graph"),
+    ("joined in another order", joining, "feeds_of", lambda f: in_turn, "crash"),
     ("an edit behind where it should be", oplist.OpcodeKernel, "_find",
      lambda f: lambda self, name: f(self, name) + 1, "graph"),
     ("a pickle without names", pickled, "_row",
