@@ -21,7 +21,7 @@ from opweave.compiler.codegen.vectorised import (
     chooses_elements,
     chosen_by,
     read_truths,
-    stored_truth,
+    truths_from,
 )
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
@@ -221,8 +221,8 @@ class Assembler(KernelSignature):
         if value.id not in self.form.row_values and found.kind == "splat":
             found = replace(found, kind="chunk")
         text = self.names.get(value.id) or self.text(value, False)  # a window has no name
-        wide = stored_truth(value) if self.device.is_host else ""
-        return OperandStore(self.operands[key].name, text, value.dtype, found, wide)
+        stored_from = truths_from(value) if self.device.is_host else ""
+        return OperandStore(self.operands[key].name, text, value.dtype, found, stored_from)
 
     def _row_loads(self) -> tuple[OperandLoad, ...]:
         keys = [k for k in self.operands if not k.is_output and self._is_row_load(k)]

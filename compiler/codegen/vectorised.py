@@ -67,7 +67,7 @@ def read_truths(nodes: Sequence[Node], read: Collection[Value]) -> set[int]:
     return found
 
 
-def stored_truth(value: Value) -> str:
+def truths_from(value: Value) -> str:
     """The type of the registers that a truth value is stored from, "" for another value's own.
 
     A loop that mixes comparisons with truth values from memory, and fills registers of bool, has

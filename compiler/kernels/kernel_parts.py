@@ -142,20 +142,20 @@ class Joined:
 class OperandStore(Addressed):
     """An array operand that is written: ``value`` is the register's text.
 
-    ``wide``: the type of the registers that a chunk is stored from, where that is another than
-    its dtype's.
+    ``stored_from``: the type of the registers that a chunk is stored from, where that is another
+    than its dtype's.
     """
 
     name: str
     value: str
     dtype: DType
     access: Access
-    wide: str = ""
+    stored_from: str = ""
     by: Structural | None = None
 
     @property
     def ctype(self) -> str:
-        return self.wide or self.dtype.register
+        return self.stored_from or self.dtype.register
 
     @property
     def line(self) -> Line:

@@ -138,7 +138,7 @@ class LoopNames(Keeping):
     def _array_in(self, name: str, value: Elements, place: str | None = None) -> Strided:
         """A name for a new array: in memory of the name, two in turn where one reads the other.
 
-        ``place``: where it lies already, which nobody writes to while the name has it.
+        ``place``: where it lies already, as an array of the call does that it is one with.
         """
         kind = f"{value.dtype}x{value.rank}"
         first, second = (self.variable(name, f"{kind}{n}", "LoopRoom") for n in ("", "_next"))
