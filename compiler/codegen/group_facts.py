@@ -19,6 +19,8 @@ from opweave.opcodes.cached import cached_property
 LARGE = 1 << 20
 # Head room below 2**31 for offsets inside the last block.
 LONG = (1 << 31) - (1 << 24)
+# Operations of an operator, see ``Cost.slots``, that is a function with constants of its own.
+FUNCTION_SLOTS = 8
 
 
 class GroupFacts(GroupOperands):
@@ -60,12 +62,18 @@ class GroupFacts(GroupOperands):
             is_flat=not self.walk.rows and len(self._chunked) == len(self.operands),
             row_elements=elements,
             joined=self._joined(),
+            wide_functions=self._has_wide_functions(),
             declared=self._declared(),
         )
 
     def _row_elements(self, cols: int) -> int:
         """Elements of a chunk of a row, of which rows have a whole one; 0 for any number."""
         return 0
+
+    def _has_wide_functions(self) -> bool:
+        """Whether an element takes functions of numbers of 8 bytes or more."""
+        functions = (n for n in self.nodes if n.operator.cost.slots >= FUNCTION_SLOTS)
+        return any(r.dtype.itemsize >= 8 for n in functions for r in n.results)
 
     def _is_of_row(self, node: Node) -> bool:
         """A map of values that are one for a row."""

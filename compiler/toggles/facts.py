@@ -108,6 +108,7 @@ class Facts:
         own_lanes: they are no more than the running values of a column.
         across: threads of a block side by side there.
         channels: values of a pixel, in a loop over pixels.
+        wide_functions: an element takes functions of numbers of 8 bytes or more.
         heavy: for scans, an element also takes special functions or conversions.
         shape: the tiles of this variant of a kernel of tiles, see ``tiles.VARIANTS``.
         stages: in this variant operands pass through shared memory.
@@ -140,6 +141,7 @@ class Facts:
     own_lanes: bool = False
     across: int = 1
     channels: int = 0
+    wide_functions: bool = False
     heavy: bool = False
     shape: TileShape | None = None
     stages: bool = True

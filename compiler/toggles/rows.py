@@ -51,6 +51,9 @@ MOST_WIDE_CHUNKS = 4
 # Registers that a thread's loads may take at once.  With more, fewer threads are in flight; from
 # 255 on the operands lie in local memory.
 MOST_HELD = 64
+# Those of a thread of a long row, which shares a multiprocessor with 1,279 others: 80 KB are on
+# their way, twice what an H200 takes by Little's law.
+MOST_OF_PART = 16
 # From so many operations a byte on, a kernel is bound by operations on every device described here
 # (an H200 issues some 62 operations in the time of 8 bytes).  Then more loads in flight gain
 # nothing, and each is one more copy of the loop's body to compile and to fetch.
@@ -107,16 +110,20 @@ def _chunks_of_pixels(facts: Facts) -> int:
     return min(4, 8 // _pixels(facts)) if facts.large and not facts.device.is_host else 1
 
 
-def _chunks_of_part(facts: Facts) -> int:
-    """Accesses in flight of a thread that shares a row."""
+def _chunks_of_lanes(facts: Facts, most: int) -> int:
+    """Accesses in flight of a thread that shares a row, which take so many registers at most."""
     if facts.device.is_host or facts.slots > SLOTS_PER_BYTE * facts.moved:
         return 1
-    return min(MOST_CHUNKS, power_below(MOST_HELD // (facts.held * _plan(facts).lanes)))
+    return min(MOST_CHUNKS, power_below(most // (facts.held * _plan(facts).lanes)))
+
+
+def _chunks_of_part(facts: Facts) -> int:
+    return _chunks_of_lanes(facts, MOST_OF_PART)
 
 
 def _chunks_of_row(facts: Facts) -> int:
-    """Likewise of one that may hold the row besides: elements of 8 bytes leave it no registers."""
-    return 1 if facts.itemsize > 4 else min(_chunks_of_part(facts), facts.row_chunks)
+    """Where a thread may hold the row besides: elements of 8 bytes leave it no registers."""
+    return 1 if facts.itemsize > 4 else min(_chunks_of_lanes(facts, MOST_HELD), facts.row_chunks)
 
 
 def power_below(number: int) -> int:
@@ -240,6 +247,26 @@ ROW = (
     ROWS_PER_BLOCK, *IN_REGISTERS,
     power("CHUNKS", OF_CHUNKS, _chunks_of_row),
 )  # fmt: skip
+REGISTERS = 65_536  # of a multiprocessor, on every architecture
+# Threads of a multiprocessor that fill a device by plan: an A100 has 108, and 512 blocks of 256
+# threads share a row.  Where ptxas leaves room for more, loads wait for each other.
+ENOUGH_THREADS = 1280
+BESIDES = 16  # registers of a loop, its places and one element's values
+
+
+def _blocks_of_part(facts: Facts) -> int:
+    """So many that a thread has the registers for what it loads and joins."""
+    if facts.device.is_host:
+        return 1
+    plan, joined = _plan(facts), sum(facts.joined) // 4
+    besides = BESIDES * (2 if facts.wide_functions else 1)  # their constants
+    needed = besides + plan.lanes * (_chunks_of_part(facts) * facts.held + joined)
+    most = min(ENOUGH_THREADS, REGISTERS // needed)
+    return max(1, min(most // plan.threads, BLOCK_COUNTS[-1]))
+
+
+BLOCK_COUNTS = (1, 2, 3, 4, 5)
+OF_BLOCKS = "blocks of a multiprocessor, whose registers they share"
 PARTS = (
     power(
         "PARTS", "accumulation plan: blocks that share a row", lambda f: _plan(f).parts,
@@ -250,4 +277,7 @@ PARTS = (
         lambda f: int(_plan(f).runs),
     ),
 )  # fmt: skip
-REDUCE = (power("CHUNKS", OF_CHUNKS, _chunks_of_part), *PARTS)
+REDUCE = (
+    power("CHUNKS", OF_CHUNKS, _chunks_of_part),
+    Toggle("BLOCKS_EACH", OF_BLOCKS, _blocks_of_part, values=BLOCK_COUNTS), *PARTS,
+)  # fmt: skip

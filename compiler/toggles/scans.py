@@ -8,6 +8,8 @@ from opweave.compiler.ir.accumulation import Plan, ScanPlan
 from opweave.compiler.ir.device import KEPT_BYTES, KIB, Device
 from opweave.compiler.toggles.facts import Facts, Toggle, on_device, power
 from opweave.compiler.toggles.rows import (
+    BLOCK_COUNTS,
+    OF_BLOCKS,
     OF_LANES,
     PARTS,
     ROWS_PER_BLOCK,
@@ -66,9 +68,9 @@ def _most_blocks(facts: Facts) -> int:
 SCAN_AHEAD = (
     PARTS[0],
     Toggle(
-        "BLOCKS_EACH", "blocks of a multiprocessor, whose registers they share",
+        "BLOCKS_EACH", OF_BLOCKS,
         lambda f: min(blocks_each(f.device, _plan(f), f.staged), _most_blocks(f)),
-        values=(1, 2, 3, 4),
+        values=BLOCK_COUNTS,
     ),
 )  # fmt: skip
 # Elements that a host thread takes at once where nothing but the scan is computed: they stay in

@@ -21,8 +21,10 @@ class Resources:
 
     Attributes:
         registers: per thread.
-        stack_bytes: local memory for arrays that are indexed at run time, per thread.
-        spill_bytes: registers that went to local memory, per thread.
+        stack_bytes: local memory, per thread: arrays that are indexed at run time, and spills.
+        spill_bytes: what of it is stored and loaded by places that the code names: registers that
+            are kept there for a while.  An array is among it that is filled and read by loops that
+            are unrolled, and indexed besides; the binary does not tell these apart.
         shared_bytes: static shared memory per block.
     """
 
@@ -30,6 +32,11 @@ class Resources:
     stack_bytes: int
     shared_bytes: int
     spill_bytes: int
+
+
+# A place on the stack that an instruction names: how wide the access is, and where.
+SLOT = re.compile(r"\b(STL|LDL)((?:\.\w+)*) [^;]*?\[R1(?:\+(0x[0-9a-f]+))?\]")
+SLOT_BYTES = {".64": 8, ".128": 16}
 
 
 def tool(name: str) -> str:
@@ -70,19 +77,26 @@ def sass(cubin: bytes) -> str:
 
 
 def resources(cubin: bytes, name: str) -> Resources:
-    """Registers, stack and shared memory of a kernel.
-
-    Spilling shows as local stores (``STL``) in a kernel whose stack holds no array.
-    """
+    """Registers, stack, spills and shared memory of a kernel."""
     text = _run("cuobjdump", "--dump-resource-usage", cubin=cubin)
     found = re.search(rf"Function {name}:\s*\n\s*(.*)", text)
     if found is None:
         raise NoCompilerError(f"cuobjdump names no function {name}")
     fields = {k: int(v) for k, v in re.findall(r"([A-Z]+)(?:\[\d+\])?:(\d+)", found.group(1))}
-    return Resources(
-        fields.get("REG", 0), fields.get("STACK", 0), fields.get("SHARED", 0),
-        fields.get("LOCAL", 0),
-    )  # fmt: skip
+    stack = fields.get("STACK", 0)
+    spilled = _spilled(sass(cubin), name) if stack else 0
+    return Resources(fields.get("REG", 0), stack, fields.get("SHARED", 0), spilled)
+
+
+def _spilled(text: str, name: str) -> int:
+    """Such bytes of a function; what ``cuobjdump`` calls ``LOCAL`` is 0 for kernels that spill."""
+    _, section = text.split(f"\t.section\t.text.{name},", 1)
+    found: dict[str, set[int]] = {"STL": set(), "LDL": set()}
+    for access, options, place in SLOT.findall(section.split("\t.section\t", 1)[0]):
+        width = next((n for mark, n in SLOT_BYTES.items() if mark in options), 4)
+        at = int(place or "0", 16)
+        found[access] |= {*range(at, at + width)}
+    return len(found["STL"] & found["LDL"])
 
 
 def sass_with_bits(cubin: bytes) -> str:

@@ -9,7 +9,8 @@
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
-#define CHUNKS            4    // accesses of one thread, all issued before the first use
+#define CHUNKS            2    // accesses of one thread, all issued before the first use
+#define BLOCKS_EACH       5    // blocks of a multiprocessor, whose registers they share
 #define PARTS             64   // accumulation plan: blocks that share a row
 #define USE_RUNS          0    // accumulation plan: a block has a run of its row, not every PARTS-th piece
 #include "opweave.cuh"
@@ -21,7 +22,7 @@ struct Sum_c64 {
     __device__ complex64 operator()(complex64 x, complex64 y) const { return x + y; }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1280 / BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS_EACH)
 energy_reduce_c64(
     const complex64* __restrict__ z,
     complex64* __restrict__ out,

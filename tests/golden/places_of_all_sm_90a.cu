@@ -10,6 +10,7 @@
 #define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
 #define CHUNKS            4    // accesses of one thread, all issued before the first use
+#define BLOCKS_EACH       5    // blocks of a multiprocessor, whose registers they share
 #define PARTS             32   // accumulation plan: blocks that share a row
 #define USE_RUNS          0    // accumulation plan: a block has a run of its row, not every PARTS-th piece
 #include "opweave.cuh"
@@ -21,7 +22,7 @@ struct Argmin_f32 {
     __device__ Smallest<float, int> operator()(Smallest<float, int> x, Smallest<float, int> y) const { return first_of(x, y); }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1280 / BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS_EACH)
 places_of_all__reduce_i64(
     const float* __restrict__ x,
     int64* __restrict__ out,

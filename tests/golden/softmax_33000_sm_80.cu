@@ -10,6 +10,7 @@
 #define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
 #define CHUNKS            4    // accesses of one thread, all issued before the first use
+#define BLOCKS_EACH       5    // blocks of a multiprocessor, whose registers they share
 #define PARTS             16   // accumulation plan: blocks that share a row
 #define USE_RUNS          0    // accumulation plan: a block has a run of its row, not every PARTS-th piece
 #include "opweave.cuh"
@@ -25,7 +26,7 @@ struct Exp_sum_c64 {
     __device__ complex64 operator()(complex64 x, complex64 y) const { return with_exponentials(x, y); }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1280 / BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS_EACH)
 softmax_0_reduce_f32(
     const float* __restrict__ x,
     float* __restrict__ out0,
