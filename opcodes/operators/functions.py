@@ -127,8 +127,8 @@ POWERS = {"f": "pow(x, y)", "iu": "int_pow(x, y)"}
 PAIRS: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
     ("arctan2", np.arctan2, {"f": "atan2(x, y)"}, Cost(20, 1), figures((3, 2), (1.7, 0.9))),
     ("hypot", np.hypot, {"f": "hypot(x, y)"}, Cost(8, 2), figures((3, 2), (0.51, 1))),
-    ("power", np.power, POWERS, Cost(20, 2), figures((4, 2), (1.2, 1.2))),
-    ("float_power", np.float_power, {"f": "pow(x, y)"}, Cost(20, 2), figures((4, 2), (1.2, 1.2))),
+    ("power", np.power, POWERS, Cost(20, 2), figures((4, 2), (0.6, 1.2))),
+    ("float_power", np.float_power, {"f": "pow(x, y)"}, Cost(20, 2), figures((4, 2), (0.6, 1.2))),
 )
 
 OPERATORS: tuple[Operator, ...] = (

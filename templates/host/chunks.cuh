@@ -11,50 +11,50 @@ template <int N, class R, class S> OW_INLINE void spill(S* p, const R (&r)[N]) {
     for (int l = 0; l < N; ++l) store(p + l, r[l]);
 }
 #ifdef __F16C__  // by the processor's own conversions, of which g++ 12 makes no vectors
-#ifdef __AVX512F__  // what a loop reads at once must have been written at once, or it waits
-enum { OW_HALVES = 16 };
-#else
-enum { OW_HALVES = 8 };
-#endif
-typedef float OwFloats __attribute__((vector_size(4 * OW_HALVES)));
-typedef short OwHalves __attribute__((vector_size(2 * OW_HALVES)));
-OW_INLINE OwFloats floats_of(OwHalves x) {
+#define OW_HALF_VECTORS(N, TO_FLOATS, TO_HALVES)                                          \
+    typedef float OwFloats##N __attribute__((vector_size(4 * N)));                        \
+    typedef short OwHalves##N __attribute__((vector_size(2 * N)));                        \
+    OW_INLINE OwFloats##N converted(OwHalves##N x) { return TO_FLOATS; }                  \
+    OW_INLINE OwHalves##N converted(OwFloats##N x) { return TO_HALVES; }
 #ifdef __clang__
-    typedef __fp16 OwNumbers __attribute__((ext_vector_type(OW_HALVES)));
-    return __builtin_convertvector((OwNumbers)x, OwFloats);
-#elif defined(__AVX512F__)
-    return __builtin_ia32_vcvtph2ps512_mask(x, OwFloats(), (short)-1, 4);
-#else
-    return __builtin_ia32_vcvtph2ps256(x);
+typedef __fp16 OwNumbers8 __attribute__((ext_vector_type(8)));
+OW_HALF_VECTORS(8, __builtin_convertvector((OwNumbers8)x, OwFloats8),
+    (OwHalves8)__builtin_convertvector(x, OwNumbers8))
+#else  // to nearest, ties to even
+OW_HALF_VECTORS(8, __builtin_ia32_vcvtph2ps256(x), __builtin_ia32_vcvtps2ph256(x, 0))
 #endif
+#if defined(__AVX512F__) && defined(__clang__)
+typedef __fp16 OwNumbers16 __attribute__((ext_vector_type(16)));
+OW_HALF_VECTORS(16, __builtin_convertvector((OwNumbers16)x, OwFloats16),
+    (OwHalves16)__builtin_convertvector(x, OwNumbers16))
+#elif defined(__AVX512F__)
+OW_HALF_VECTORS(16, __builtin_ia32_vcvtph2ps512_mask(x, OwFloats16(), (short)-1, 4),
+    __builtin_ia32_vcvtps2ph512_mask(x, 0, OwHalves16(), (short)-1))
+#endif
+// As many vectors as there is room for behind `l`, and what is left.
+template <class From, class To, int N, class R, class S> OW_INLINE int convert(R* to, const S* from, int l) {
+    constexpr int EACH = sizeof(From) / sizeof(S);
+    for (; l + EACH <= N; l += EACH) {
+        From vector;
+        OW_COPY(&vector, from + l, sizeof vector);
+        const To made = converted(vector);
+        OW_COPY(to + l, &made, sizeof made);
+    }
+    return l;
 }
 template <int N> OW_INLINE void fill(float (&r)[N], const float16* p) {
-    for (int l = 0; l + OW_HALVES <= N; l += OW_HALVES) {
-        OwHalves halves;
-        OW_COPY(&halves, p + l, sizeof halves);
-        const OwFloats floats = floats_of(halves);
-        OW_COPY(r + l, &floats, sizeof floats);
-    }
-    for (int l = N / OW_HALVES * OW_HALVES; l < N; ++l) r[l] = load(p + l);
-}
-OW_INLINE OwHalves halves_of(OwFloats x) {  // to nearest, ties to even
-#ifdef __clang__
-    typedef __fp16 OwNumbers __attribute__((ext_vector_type(OW_HALVES)));
-    return (OwHalves)__builtin_convertvector(x, OwNumbers);
-#elif defined(__AVX512F__)
-    return __builtin_ia32_vcvtps2ph512_mask(x, 0, OwHalves(), (short)-1);
-#else
-    return __builtin_ia32_vcvtps2ph256(x, 0);
+    int l = 0;
+#ifdef __AVX512F__  // what a loop reads at once must have been written at once, or it waits
+    l = convert<OwHalves16, OwFloats16, N>(r, p, l);
 #endif
+    for (l = convert<OwHalves8, OwFloats8, N>(r, p, l); l < N; ++l) r[l] = load(p + l);
 }
 template <int N> OW_INLINE void spill(float16* p, const float (&r)[N]) {
-    for (int l = 0; l + OW_HALVES <= N; l += OW_HALVES) {
-        OwFloats floats;
-        OW_COPY(&floats, r + l, sizeof floats);
-        const OwHalves halves = halves_of(floats);
-        OW_COPY(p + l, &halves, sizeof halves);
-    }
-    for (int l = N / OW_HALVES * OW_HALVES; l < N; ++l) store(p + l, r[l]);
+    int l = 0;
+#ifdef __AVX512F__
+    l = convert<OwFloats16, OwHalves16, N>(p, r, l);
+#endif
+    for (l = convert<OwFloats8, OwHalves8, N>(p, r, l); l < N; ++l) store(p + l, r[l]);
 }
 #endif
 // Numbers that the processor loads, and stores, under a mask, if they have so many bytes: what a loop

@@ -26,11 +26,6 @@ OW_INLINE float exp(float x) {
     const FloatRest e = exp_rest_inside(x);
     return half_times_power_of_two(fma(near_expm1(e.rest), 2.0f, 2.0f), e.both);
 }
-// exp(hi + lo).
-OW_INLINE float exp_of(Pair<float> x) {
-    const FloatRest e = exp_rest_inside(x.hi);
-    return half_times_power_of_two(fma(near_expm1(e.rest + x.lo), 2.0f, 2.0f), e.both);
-}
 OW_INLINE float half_exp(float x) {
     const FloatRest e = exp_rest_inside(x, 89.7f);
     return fma(near_expm1(e.rest), 2.0f, 2.0f) * power_of_two_f(e.whole - 2);  // subnormal it never is

@@ -223,27 +223,27 @@ template <class T> OW_INLINE auto not_normal_root(T x, T least) {
 OW_ORDINARY(cbrt, float, not_normal_root(x, 0x1p-60f), copysign(near_cbrt(fabs(x)), x))
 OW_ORDINARY(cbrt, double, not_normal_root(x, 0x1p-900), copysign(near_cbrt(fabs(x)), x))
 // The whole exponent takes part in one product, which neither overflows nor is subnormal.
-OW_INLINE float ordinary_exp(Pair<float> x) {
-    const FloatRest e = exp_rest(zero_if_minute(x.hi));
-    return fma(near_expm1(e.rest + x.lo), 2.0f, 2.0f) * power_of_two_f(e.whole - 1);
+OW_INLINE float ordinary_power(double product) {
+    const NearAndWhole e = exp2_parts(product);
+    return (float)(e.near * power_of_two(e.whole));
 }
-OW_INLINE double ordinary_exp(Pair<double> x) {
-    const DoubleRest e = exp_rest(zero_if_minute(x.hi));
-    const double r = e.rest + x.lo;
+OW_INLINE double ordinary_power(Pair<double> product) {
+    const DoubleRest e = exp_rest(zero_if_minute(product.hi));
+    const double r = e.rest + product.lo;
     return ((behind_exp(r) + r) + 1.0) * power_of_two(e.whole);
 }
 // Of a number above 0, to a power that is neither endless nor subnormal.
-#define OW_ORDINARY_POWER(T, MOST)                                                            \
+#define OW_ORDINARY_POWER(T, PRODUCT, SIZE, MOST)                                             \
     template <class Notes> OW_INLINE T pow(Notes&& noted, T x, T y) {                         \
         if constexpr (OwNoReference<Notes>::type::WHOLE) {                                    \
             const T any = pow(x, y);                                                          \
             return noted.note(not_normal(x) | not_normal(any)), any;                          \
         }                                                                                     \
-        const Pair<T> product = times_log(y, log_pair(mantissa_of_normal(x)));                \
-        noted.note(not_normal(x) | above(product.hi, (T)MOST));                               \
-        return ordinary_exp(product);                                                         \
+        const auto product = PRODUCT;                                                         \
+        noted.note(not_normal(x)), noted.note(above(SIZE, MOST));                             \
+        return ordinary_power(product);                                                       \
     }
-OW_ORDINARY_POWER(float, 86.5)
-OW_ORDINARY_POWER(double, 708)
+OW_ORDINARY_POWER(float, times_log2(y, mantissa_of_normal(x)), product, 125.0)
+OW_ORDINARY_POWER(double, times_log(y, log_pair(mantissa_of_normal(x))), product.hi, 708.0)
 #endif
 OW_AS_BEFORE

@@ -35,20 +35,19 @@ template <class T> OW_INLINE Pair<T> quotient_by_inverse(T a, T low, Pair<T> b) 
     return {q, (fma(-q, b.hi, a) + fma(-q, b.lo, low)) * inverse};
 }
 
-// The bits of a number: its sign, infinity, NaN and 1; END, beyond which exp() has ended; and TINY,
-// below which 1 + x is 1 and sin(x) is x, CUBED, below which a cube is subnormal, and FAR, whose
-// inverse is next to nothing.
+// The bits of a number: its sign, infinity, NaN and 1; TINY, below which 1 + x is 1 and
+// sin(x) is x, CUBED, below which a cube is subnormal, and FAR, whose inverse is next to nothing.
 template <class T> struct Format;
 template <> struct Format<float> {
     using Bits = unsigned;
     static constexpr Bits SIGN = 1u << 31, ENDLESS = 0x7f800000u, QUIET = 0x7fc00000u, ONE = 0x3f800000u;
-    static constexpr float END = 200.0f, TINY = 0x1p-30f, CUBED = 0x1p-42f, FAR = 0x1p100f;
+    static constexpr float TINY = 0x1p-30f, CUBED = 0x1p-42f, FAR = 0x1p100f;
 };
 template <> struct Format<double> {
     using Bits = unsigned long long;
     static constexpr Bits SIGN = 1ULL << 63, ENDLESS = 0x7ff0000000000000ULL;
     static constexpr Bits QUIET = 0x7ff8000000000000ULL, ONE = 0x3ff0000000000000ULL;
-    static constexpr double END = 800.0, TINY = 0x1p-60, CUBED = 0x1p-340, FAR = 0x1p900;
+    static constexpr double TINY = 0x1p-60, CUBED = 0x1p-340, FAR = 0x1p900;
 };
 OW_INLINE float of_bits(unsigned bits) { return host_float(bits); }
 OW_INLINE double of_bits(unsigned long long bits) { return host_double(bits); }

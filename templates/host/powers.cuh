@@ -7,34 +7,68 @@
 #include "logarithms.cuh"
 OW_NO_CONTRACTION
 
-// What the series of atanh(s) / s has behind 1 + z / 3, over z * z, and 1 / 3 as a pair.
-OW_INLINE float behind_third(float z) {
-    return horner(z, 0.09560179f, 0.11102383f, 0.14285766f, 0.2f);
+// Of floats: log2(1 + f) / f, for 1 + f from sqrt(1/2) to sqrt(2), and 2**r for |r| <= 1/2, to some
+// ten and four bits more than a float has.  In double, which takes no pairs.
+OW_INLINE double log2_over(double f) {
+    return horner(f, 0.07553790399095586, -0.1414478821110163, 0.14495052999532315,
+        -0.14349039375155948, 0.1587835683254465, -0.18027102577125992, 0.2061728322674953,
+        -0.24045433696411544, 0.28853739437874043, -0.3606736553159397, 0.4808983601762459,
+        -0.7213475209631551, 1.4426950408708794);
 }
+OW_INLINE double wide_exp2(double r) {
+    return horner(r, 0.00015461444698569338, 0.001340042817761594, 0.009618056678524637,
+        0.05550327226670302, 0.24022650922288757, 0.6931472067028326, 1.0);
+}
+OW_INLINE double times_log2(float y, Mantissa<float> m) {
+    const double f = m.f;
+    return (double)y * fma(f, log2_over(f), (double)m.e);
+}
+struct NearAndWhole { double near; long long whole; };  // 2**x = near 2**whole
+OW_INLINE NearAndWhole exp2_parts(double x) {
+    const double t = x + 6755399441055744.0;
+    const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL);
+    return {wide_exp2(x - (t - 6755399441055744.0)), whole};
+}
+OW_INLINE float power_above_zero(float x, float y) {
+    const double any = times_log2(y, mantissa_of(x)), below = any > 1000.0 ? 1000.0 : any;
+    const double product = below < -1000.0 ? -1000.0 : below;
+    const NearAndWhole e = exp2_parts(product);
+    const bool low = product < -126.0;  // a subnormal is counted, see pairs.cuh
+    const double made = e.near * power_of_two(low ? e.whole + 149 : e.whole);
+    return low ? host_float((unsigned)(int)__builtin_rint(made)) : (float)made;
+}
+
+// What the series of atanh(s) / s has behind 1 + z / 3, over z * z, and 1 / 3 as a pair.
 OW_INLINE double behind_third(double z) {
     return horner(z, 0.0586155679943914, 0.05853120970680075, 0.06667402260915066, 0.07692297482301737,
         0.09090909167694142, 0.1111111111082791, 0.14285714285714685, 0.2);
 }
-template <class T> inline constexpr Pair<T> THIRD = {(T)0.3333333333333333, (T)1.850371707708594e-17};
-template <> inline constexpr Pair<float> THIRD<float> = {0.333333343f, -9.93410754e-09f};
-// log(1 + f) + e log(2) to some 11 bits more than a number has: the quotient and the first two terms
-// of the series as pairs.
-template <class T> OW_INLINE Pair<T> log_pair(Mantissa<T> m) {
-    const Pair<T> s = quotient_by_inverse(m.f, (T)0, fast_two_sum((T)2, m.f));
-    const T z = s.hi * s.hi, z_low = fma(s.hi, s.hi, -z) + (T)2 * s.hi * s.lo;
-    const Pair<T> p = fast_two_sum(THIRD<T>.hi, z * behind_third(z));
-    const T p_low = p.lo + THIRD<T>.lo;
-    const T cube = s.hi * z, cube_low = fma(s.hi, z, -cube) + fma(s.hi, z_low, s.lo * z);
-    const T tail = cube * p.hi, tail_low = fma(cube, p.hi, -tail) + fma(cube, p_low, cube_low * p.hi);
-    const Pair<T> sum = fast_two_sum(s.hi, tail), whole = two_sum(m.e * LogConstants<T>::LN2.hi, (T)2 * sum.hi);
-    const T low = fma(m.e, LogConstants<T>::LN2.lo, (T)2 * (sum.lo + (s.lo + tail_low)));
+static constexpr Pair<double> THIRD = {0.3333333333333333, 1.850371707708594e-17};
+// log(1 + f) + e log(2) to some 11 bits more than a double has: the quotient and the first two
+// terms of the series as pairs.
+OW_INLINE Pair<double> log_pair(Mantissa<double> m) {
+    const Pair<double> s = quotient_by_inverse(m.f, 0.0, fast_two_sum(2.0, m.f));
+    const double z = s.hi * s.hi, z_low = fma(s.hi, s.hi, -z) + 2.0 * s.hi * s.lo;
+    const Pair<double> p = fast_two_sum(THIRD.hi, z * behind_third(z));
+    const double p_low = p.lo + THIRD.lo;
+    const double cube = s.hi * z, cube_low = fma(s.hi, z, -cube) + fma(s.hi, z_low, s.lo * z);
+    const double tail = cube * p.hi;
+    const double tail_low = fma(cube, p.hi, -tail) + fma(cube, p_low, cube_low * p.hi);
+    const Pair<double> sum = fast_two_sum(s.hi, tail);
+    const Pair<double> whole = two_sum(m.e * LogConstants<double>::LN2.hi, 2.0 * sum.hi);
+    const double low = fma(m.e, LogConstants<double>::LN2.lo, 2.0 * (sum.lo + (s.lo + tail_low)));
     return fast_two_sum(whole.hi, whole.lo + low);
 }
-template <class T> OW_INLINE Pair<T> times_log(T y, Pair<T> log) {
-    const T product = y * log.hi;
+OW_INLINE Pair<double> times_log(double y, Pair<double> log) {
+    const double product = y * log.hi;
     return {product, fma(y, log.hi, -product) + y * log.lo};
 }
-// exp(y log(x)) for x from 0 on, then what it is for the others.
+OW_INLINE double power_above_zero(double x, double y) {
+    const Pair<double> product = times_log(y, log_pair(mantissa_of(x)));
+    const bool ended = fabs(product.hi) > 800.0;  // then there may be no low part
+    return exp_of(Pair<double>{product.hi, ended ? 0.0 : product.lo});
+}
+// A power of what is above 0, then what it is for the others.
 template <class T> OW_INLINE T pow_of(T x, T y) {
     using U = typename Format<T>::Bits;
     const U one = Format<T>::ONE, endless = Format<T>::ENDLESS;
@@ -46,8 +80,7 @@ template <class T> OW_INLINE T pow_of(T x, T y) {
     const U no_number = mask_if<U>(y != y) & host_bits(y);
     const T at_zero = of_bits((mask_if<U>(y < (T)0) & endless) | no_number);
     const T at_infinity = of_bits((mask_if<U>(y > (T)0) & endless) | no_number);
-    const Pair<T> product = times_log(y, log_pair(mantissa_of(size)));
-    T r = exp_of(Pair<T>{product.hi, fabs(product.hi) < Format<T>::END ? product.lo : (T)0});
+    T r = power_above_zero(size, y);
     r = size == (T)0 ? at_zero : r;
     r = size == infinity ? at_infinity : r;
     U bits = host_bits(r) ^ (host_bits(x) & odd_sign);

@@ -160,8 +160,11 @@ def test_relaxed_arithmetic_leaves_the_functions_themselves(name):
 def test_power_keeps_its_stated_ulp(dtype):
     rng = np.random.default_rng(0)
     near_one = 1 + rng.standard_normal(COUNT) * 1e-3
-    x = np.concatenate([10.0 ** rng.uniform(-6, 6, COUNT), near_one]).astype(dtype)
-    y = np.concatenate([rng.uniform(-6, 6, COUNT), rng.uniform(-5e4, 5e4, COUNT)]).astype(dtype)
+    near, log = rng.uniform(0.6, 1.6, COUNT), rng.uniform(-0.97, 0.97, COUNT)
+    x = np.concatenate([10.0 ** rng.uniform(-6, 6, COUNT), near_one, near]).astype(dtype)
+    far = log * np.log(float(np.finfo(dtype).max)) / np.log(near)  # near to where powers end
+    y = np.concatenate([rng.uniform(-6, 6, COUNT), rng.uniform(-5e4, 5e4, COUNT), far])
+    y = y.astype(dtype)
     made = ow.fuse(lambda x, y: x**y)(x, y)
     with np.errstate(all="ignore"):
         expected = x.astype(np.longdouble) ** y.astype(np.longdouble)
