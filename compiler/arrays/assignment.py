@@ -222,6 +222,40 @@ def _own(target: TracedArrayLike, value: TracedArrayLike) -> TracedArrayLike:
     return made
 
 
+def _check_fits(target: TracedArrayLike, key: Any, value: Any) -> None:
+    """
+    Raises:
+        ShapeError: an array for one element.
+        UnsupportedError: NumPy refuses a number that signed integers do not hold, but by masks and
+            arrays of indices, and no kernel does.
+    """
+    tracer, dtype = target.tracer, target.value.dtype
+    items = key if isinstance(key, tuple) else (key,)
+    if has_arrays(items):
+        return
+    is_element = len(items) == target.ndim and not any(
+        item is None or item is Ellipsis or isinstance(item, slice) for item in items
+    )
+    if is_element and isinstance(value, np.ndarray) and value.ndim:
+        raise ShapeError(
+            f"assignment to elements: setting an array element with a sequence, an array of shape "
+            f"{value.shape} ({tracer.where()})"
+        )
+    if dtype.kind != "i":
+        return
+    if not is_traced_array(value) or not tracer.is_number(value.value):
+        return
+    found = value.value.dtype
+    made = tracer.builder.nodes.makers.get(value.value.id)
+    was = made.values[0].dtype if made is not None and made.operator.name == "cast" else found
+    if any(np.can_cast(known.numpy, dtype.numpy) for known in (found, was)):
+        return  # a place, which argmax casts, is of 32 bits as a rule
+    raise UnsupportedError(
+        f"assignment to elements: a number of {found} may not fit {dtype}, which is an error by "
+        f"NumPy and none in a kernel ({tracer.where()}); convert it by .astype(np.{dtype.numpy})"
+    )
+
+
 def put(target: TracedArrayLike, key: Any, value: Any) -> None:
     """``target[key] = value``.
 
@@ -234,4 +268,5 @@ def put(target: TracedArrayLike, key: Any, value: Any) -> None:
     if origin is not None and origin[1] is key and _whole(value) is target:
         return  # target[key] += x has stored it already
     check_target(target, "assignment to elements")  # what it is to hold takes longer to find out
+    _check_fits(target, key, value)
     _put(target, key, value, "assignment to elements")

@@ -177,6 +177,12 @@ class TracerLike(Protocol):
     def alias(self, array: Any, made: Any, of: Alias) -> Any:
         """An array that a kernel would make and NumPy has as a view, which ``of`` makes."""
 
+    def spaced(self, made: Any) -> Any:
+        """The same array, whose elements NumPy has with gaps between them."""
+
+    def is_spaced(self, value: Value) -> bool:
+        """Whether an array is such a one, or a view of it."""
+
     def relate(self, array: Any, view: Any) -> None:
         """Note that two arrays share memory."""
 

@@ -143,7 +143,8 @@ class Numbers:
             return self.folded(int, a.known)
         value = self.text.named("double", f"(double){a.text}")
         self.fault(f"{value} != {value}", "LOOP_NAN")
-        self.fault(f"!(fabs({value}) < 9223372036854775808.0)", "LOOP_OVERFLOW")
+        least, most = "-9223372036854775808.0", "9223372036854775808.0"
+        self.fault(f"!({value} >= {least} && {value} < {most})", "LOOP_OVERFLOW")
         return self._named(f"(int64){value}", LEAST, MOST)
 
     def fault(self, condition: str, kind: str, *numbers: str) -> None:

@@ -18,6 +18,13 @@ from opweave.compiler.lines.values import Array, Computed, Elements, Number, Siz
 from opweave.opcodes.dtypes import DType
 
 
+def is_truncated(value: Computed, target: DType) -> bool:
+    """Whether it is a float for elements of signed integers; one that does not fit is an error."""
+    if not isinstance(value, Number) or target.kind != "i":
+        return False
+    return value.type is float or (isinstance(value.type, DType) and value.type.kind == "f")
+
+
 class Storing(Applied):
     """Writes loops over elements.
 
@@ -37,7 +44,10 @@ class Storing(Applied):
     def store(self, target: Strided, value: Computed) -> None:
         """Assign to the elements of an array; what is read is read before anything is written."""
         if isinstance(value, Number):
-            if target.dtype.kind == "i" and isinstance(value.type, DType) and value.is_integer:
+            if is_truncated(value, target.dtype):
+                is_own = value.type is float
+                value = self.numbers.truncated(value if is_own else Number(float, value.text))
+            elif target.dtype.kind == "i" and isinstance(value.type, DType) and value.is_integer:
                 self.check_fits(value, *bounds_of(value.type)[1:], target.dtype)
             text = self.converted(value, target.dtype)
             self.each(target.sizes, lambda places: self.put_at(target, places, text))

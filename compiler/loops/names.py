@@ -19,6 +19,7 @@ from opweave.compiler.lines.eithers import (
 )
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.picking import Picked
+from opweave.compiler.lines.storing import is_truncated
 from opweave.compiler.lines.values import (
     Array,
     Elements,
@@ -265,7 +266,8 @@ class LoopNames(Keeping):
         whole = target.rest if isinstance(target, Picked) else target
         if whole.is_locked:
             raise NoLoopError("an assignment to what nobody may write to")
-        self.check_kind(value, whole.dtype)
+        if isinstance(target, Picked) or not is_truncated(value, whole.dtype):
+            self.check_kind(value, whole.dtype)
         self.written(whole)
         if isinstance(target, Picked):
             self.put_picked(target, settled(value))

@@ -175,7 +175,7 @@ def in_rows(a: Any, of: Callable[[Any], Any]) -> Any:
 
     Else a copy, or a view where NumPy's function ``of`` makes one.
     """
-    if a.tracer.lies_in_rows(a.value):
+    if a.tracer.lies_in_rows(a.value) and not a.tracer.is_spaced(a.value):
         return _base_array(a)
     made = a.tracer.apply(OPERATORS["copy"], [a])
     return a.tracer.alias(a, made, lambda array, _: of(array))

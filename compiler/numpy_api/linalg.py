@@ -93,7 +93,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """A copy; NumPy's result is a view that nobody can write to."""
     made = _on_diagonal(a, offset, axis1, axis2)
     made = a.tracer.alias(a, made, lambda array, _: np.diagonal(array, offset, axis1, axis2))
-    return a.tracer.lock(made)
+    return a.tracer.lock(a.tracer.spaced(made))
 
 
 def _on_diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:

@@ -168,9 +168,10 @@ def method_reshape(a: Any, *shape: Any, order: Any = "C", copy: Any = None) -> A
 @numpy_function(np.ravel, np.ndarray.ravel)
 def ravel(a: Any, order: Any = "C") -> Any:
     by_rows = _reading_order("ravel", a, order) == "C"
-    made = reshaped(a if by_rows else transpose(a), (-1,))
     if a.ndim == 1:
-        return in_rows(made, np.ravel)
+        return in_rows(a, np.ravel)
+    read = a if by_rows else transpose(a)
+    made = reshaped(copy(read) if a.tracer.is_spaced(a.value) else read, (-1,))
     # np.ravel copies an array with negative strides, of which a reshape may be a view
     return a.tracer.alias(a, made, lambda array, _: np.ravel(array, order))
 

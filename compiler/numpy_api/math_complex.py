@@ -30,6 +30,7 @@ def _part(name: str, array: Any) -> Any:
     made = array.tracer.apply(OPERATORS[name], [array])
     if array.ndim or not array.tracer.is_number(array.value):
         array.tracer.alias(array, made, lambda a, _: getattr(a, name))
+        array.tracer.spaced(made)
     return made
 
 

@@ -61,10 +61,14 @@ class ArrayMethod:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         array, name = self.__self__, self.__name__
         run = array._or_eagerly if args or kwargs else array._or_eagerly_unwatched
-        return run(
-            f".{name}", lambda: array._method(name, args, kwargs),
-            lambda *a, **k: called_there(getattr(array._array(), name), a, k), args, kwargs,
-        )  # fmt: skip
+        try:
+            return run(
+                f".{name}", lambda: array._method(name, args, kwargs),
+                lambda *a, **k: called_there(getattr(array._array(), name), a, k), args, kwargs,
+            )  # fmt: skip
+        finally:
+            if name == "resize":
+                array.tracer.reshaped(array._array())
 
 
 def _or_by_numpy(

@@ -26,6 +26,7 @@ class SharedMemory:
         families: arrays that share memory, by the id of the value that each was then.
         borrowed: views of arguments.
         strided: arguments that do not lie row by row.
+        gaps: copied views of which NumPy has the elements with gaps between them.
         mapped: arguments that are files in memory.
         hidden: views that stand for a dimension which a vector lost.
         writable: what stands for arguments that may be written to, and the values that they had at
@@ -46,6 +47,7 @@ class SharedMemory:
         self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
         self.borrowed: set[int] = set()
         self.strided: set[int] = set()
+        self.gaps: set[int] = set()
         self.mapped: set[int] = set()
         self.hidden: set[int] = set()
         self.writable: dict[int, tuple[TracedArray, Value]] = {}
@@ -99,6 +101,18 @@ class SharedMemory:
         """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
         self.copies(array, made)
         return made
+
+    def spaced(self, made: TracedArray) -> TracedArray:
+        """The same array, whose elements NumPy has with gaps between them."""
+        if any(extent != 1 for extent in made.value.shape):
+            self.gaps.add(made.value.id)
+        return made
+
+    def is_spaced(self, value: Value) -> bool:
+        """Whether an array is such a one, or a view of it."""
+        node = self.builder.nodes.makers.get(value.id)
+        of_view = node is not None and node.is_view and self.is_spaced(node.values[0])
+        return value.id in self.gaps or of_view
 
     def lock(self, array: TracedArray) -> TracedArray:
         """The same array, which nobody may write to."""

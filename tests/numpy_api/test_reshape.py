@@ -100,6 +100,39 @@ def test_what_is_reshaped_last_is_a_view_as_by_numpy():
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("part", [
+    np.real, np.imag, lambda z: z.imag, np.diagonal, lambda z: z.real[..., None],
+    lambda z: z.real.reshape(-1, 1), lambda z: z.real.T,
+])  # fmt: skip
+@pytest.mark.parametrize("flat", [np.ravel, np.ascontiguousarray, lambda v: v.ravel()])
+@pytest.mark.parametrize("shape", [(3, 3), (6, 2), (1, 4), (6, 1)])
+def test_what_numpy_has_with_gaps_is_copied_where_it_copies(part, flat, shape):
+    z = np.arange(np.prod(shape)).reshape(shape) * (1 + 2j)
+
+    def both(z):
+        v = part(z)
+        return flat(v), v
+
+    found, wanted = ow.fuse(both, fullgraph=True)(z), both(z)
+
+    assert np.shares_memory(*found) == np.shares_memory(*wanted)
+    np.testing.assert_array_equal(found[0], wanted[0])
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("flat", [
+    lambda v: v.ravel("K"), lambda v: v.flatten("K"), lambda v: v.reshape(-1, order="A"),
+    lambda v: np.reshape(v, -1, copy=False),
+])  # fmt: skip
+def test_parts_of_complex_numbers_keep_the_order_of_their_elements(flat):
+    z = np.arange(6).reshape(2, 3) * (1 + 2j)
+
+    found = ow.fuse(lambda z: flat((z * 2).real), fullgraph=True)(z)
+
+    np.testing.assert_array_equal(found, flat((z * 2).real))
+
+
+@pytest.mark.host
 def test_extents_that_follow_are_no_guard_and_divisions_are():
     fused = ow.fuse(lambda x: x.reshape(2, -1) + 1)
     for shape in ((6, 20), (4, 7), (8, 3), (64, 100)):
