@@ -61,7 +61,10 @@ def check_target(target: Any, name: str) -> None:
         LockedViewError: it is a view that NumPy lets nobody write to.
     """
     if not is_traced_array(target):
-        raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
+        raise UnsupportedError(
+            f"{name}: out= expected an array of the function's (an argument, or one that it "
+            f"makes), found {type(target).__name__}"
+        )
     tracer = target.tracer
     if not is_lent(_root(target)) and target.value.id in tracer.inputs | tracer.borrowed:
         raise UnsupportedError(

@@ -152,7 +152,11 @@ def into(result: Any, out: Any, name: str) -> Any:
     """
     target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     if not is_traced_array(target) or not is_traced_array(result):
-        raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
+        odd = result if is_traced_array(target) else target
+        raise UnsupportedError(
+            f"{name}: out= expected an array of the function's (an argument, or one that it "
+            f"makes), found {type(odd).__name__}"
+        )
     if target.dtype != result.dtype:
         raise UnsupportedError(f"{name}: out= of {target.dtype} for a result of {result.dtype}")
     if name.rpartition(".")[2] in SPREAD:
