@@ -7,6 +7,7 @@ So do parts of the array that somebody holds, and arrays that it is a part of.
 from __future__ import annotations
 
 from dataclasses import replace
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -225,7 +226,13 @@ def _own(target: TracedArrayLike, value: TracedArrayLike) -> TracedArrayLike:
     return made
 
 
-def _check_fits(target: TracedArrayLike, key: Any, value: Any) -> None:
+def _is_element(target: TracedArrayLike, items: tuple[Any, ...]) -> bool:
+    """Whether an index without arrays is of one element: a number, no truth, for each axis."""
+    others = slice | bool | np.bool_ | EllipsisType | None
+    return len(items) == target.ndim and not any(isinstance(item, others) for item in items)
+
+
+def _check_storable(target: TracedArrayLike, key: Any, value: Any) -> None:
     """
     Raises:
         ShapeError: an array for one element.
@@ -236,10 +243,7 @@ def _check_fits(target: TracedArrayLike, key: Any, value: Any) -> None:
     items = key if isinstance(key, tuple) else (key,)
     if has_arrays(items):
         return
-    is_element = len(items) == target.ndim and not any(
-        item is None or item is Ellipsis or isinstance(item, slice) for item in items
-    )
-    if is_element and isinstance(value, np.ndarray) and value.ndim:
+    if isinstance(value, np.ndarray) and value.ndim and _is_element(target, items):
         raise ShapeError(
             f"assignment to elements: setting an array element with a sequence, an array of shape "
             f"{value.shape} ({tracer.where()})"
@@ -271,5 +275,5 @@ def put(target: TracedArrayLike, key: Any, value: Any) -> None:
     if origin is not None and origin[1] is key and _whole(value) is target:
         return  # target[key] += x has stored it already
     check_target(target, "assignment to elements")  # what it is to hold takes longer to find out
-    _check_fits(target, key, value)
+    _check_storable(target, key, value)
     _put(target, key, value, "assignment to elements")

@@ -51,8 +51,8 @@ MOST_WIDE_CHUNKS = 4
 # Registers that a thread's loads may take at once.  With more, fewer threads are in flight; from
 # 255 on the operands lie in local memory.
 MOST_HELD = 64
-# Those of a thread of a long row, which shares a multiprocessor with 1,279 others: 80 KB are on
-# their way, twice what an H200 takes by Little's law.
+# Those of a thread of a long row.  With up to 1,280 of these some 80 KB of a multiprocessor are on
+# their way; by Little's law an H200 takes 36 KB (4.8 TB/s for 1 us, by 132 multiprocessors).
 MOST_OF_PART = 16
 # From so many operations a byte on, a kernel is bound by operations on every device described here
 # (an H200 issues some 62 operations in the time of 8 bytes).  Then more loads in flight gain
@@ -252,6 +252,7 @@ REGISTERS = 65_536  # of a multiprocessor, on every architecture
 # threads share a row.  Where ptxas leaves room for more, loads wait for each other.
 ENOUGH_THREADS = 1280
 BESIDES = 16  # registers of a loop, its places and one element's values
+OF_BLOCKS, BLOCK_COUNTS = "blocks of a multiprocessor, whose registers they share", (1, 2, 3, 4, 5)
 
 
 def _blocks_of_part(facts: Facts) -> int:
@@ -265,8 +266,6 @@ def _blocks_of_part(facts: Facts) -> int:
     return max(1, min(most // plan.threads, BLOCK_COUNTS[-1]))
 
 
-BLOCK_COUNTS = (1, 2, 3, 4, 5)
-OF_BLOCKS = "blocks of a multiprocessor, whose registers they share"
 PARTS = (
     power(
         "PARTS", "accumulation plan: blocks that share a row", lambda f: _plan(f).parts,

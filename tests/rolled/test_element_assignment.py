@@ -116,6 +116,18 @@ def test_a_place_fits():
     assert i[0] == 1
 
 
+@pytest.mark.parametrize("key", [True, np.True_, (None, 0), ..., slice(None)], ids=str)
+def test_what_is_no_element_takes_one(key):
+    def put(u):
+        u[key] = np.array([7.0])
+
+    wanted, found = np.ones(3), np.ones(3)
+    put(wanted)
+    ow.fuse(put)(found)
+
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_an_element_takes_no_array():
     def of_one(u):
         u[0] = np.array([7.0])

@@ -1,6 +1,7 @@
 """What the package never calls: pickle, eval, a shell; and what its processes are started with."""
 
 import ast
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,19 @@ MODULES_OF_TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 def test_a_module_of_tests_has_at_most_500_lines(path):
     """A longer one judges more than one thing: part it, and let the names say what each judges."""
     assert len(path.read_text().splitlines()) <= 500
+
+
+def test_no_stray_file_is_committed_beside_the_project():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("no checkout of git")
+    found = {name for name in listed.stdout.splitlines() if "/" not in name}
+
+    assert found == {
+        ".gitignore",
+        "CHANGELOG.md",
+        "LICENSE",
+        "README.md",
+        "SECURITY.md",
+        "pyproject.toml",
+    }
