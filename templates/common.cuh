@@ -82,7 +82,8 @@ OW_INLINE int compare(uint64 x, int64 y) { return -compare(y, x); }
 // Integer division rounds down; by zero it gives 0, and the most negative number by -1 itself.
 // All of it without branches: a compiler multiplies them where many meet.  One division each, the
 // rest by a product: asked for a remainder, or to choose, compilers divide again, or in vectors.
-// OW_QUOTIENT(x, y): x / y, however a compiler does that fast.
+// OW_QUOTIENT(x, y): x / y, however a compiler does that fast; OW_INDEX_QUOTIENT: of an index by an
+// extent; OW_NARROW_FLOOR: rounded down, of less than 64 bits.
 template <class T> OW_INLINE bool divides_oddly(T y) { return (y == 0) | ((T(-1) < T(0)) & (y == T(-1))); }
 template <class T> OW_INLINE T trunc_div(T x, T y) {
     const T quotient = OW_QUOTIENT(x, divides_oddly(y) ? T(1) : y);
@@ -102,17 +103,22 @@ template <class T> OW_INLINE T floor_mod(T x, T y) {
     const T by = divides_oddly(y) ? T(1) : y, rest = x - OW_QUOTIENT(x, by) * by;
     return rest + by * (T)((rest != 0) & ((rest < 0) != (by < 0)));
 }
+template <class T> OW_INLINE T floor_quotient(T x, T y) {
+#ifdef OW_NARROW_FLOOR
+    if constexpr (sizeof(T) < 8) return OW_NARROW_FLOOR(x, y);
+#endif
+    const T quotient = OW_QUOTIENT(x, y), rest = x - quotient * y;
+    return (T)(quotient - ((rest != 0) & ((rest < 0) != (y < 0))));
+}
 template <class T> OW_INLINE T floor_div(T x, T y) {
     if (OW_IS_KNOWN(y) && y > 0) return floor_div_known(x, y);
-    const T by = divides_oddly(y) ? T(1) : y, quotient = OW_QUOTIENT(x, by);
-    const T rest = x - quotient * by;
-    const bool down = (rest != 0) & ((rest < 0) != (by < 0));
-    return y == 0 ? T(0) : divides_oddly(y) ? (T)(0 - (uint64)x) : (T)(quotient - down);
+    const T quotient = floor_quotient(x, divides_oddly(y) ? T(1) : y);
+    return y == 0 ? T(0) : divides_oddly(y) ? (T)(0 - (uint64)x) : quotient;
 }
 
 // Of a column, what an extent divides it into: a host has vectors for that.
-OW_INLINE index_t divided(index_t j, index_t by) { return OW_QUOTIENT(j, by); }
-OW_INLINE index_t left_by(index_t j, index_t by) { return j - OW_QUOTIENT(j, by) * by; }
+OW_INLINE index_t divided(index_t j, index_t by) { return OW_INDEX_QUOTIENT(j, by); }
+OW_INLINE index_t left_by(index_t j, index_t by) { return j - OW_INDEX_QUOTIENT(j, by) * by; }
 
 // Float division that rounds down, after Python's float_divmod: the quotient is made from the
 // exact remainder, so that quotient * y + remainder gives x again as nearly as it can.

@@ -21,6 +21,7 @@
 #define OW_WINS(x, y, LOSES) (!(x LOSES y) && y == y)  // beside a literal one comparison
 #define OW_BYTE(x) ((int)(fabsf(x) < 2147483648.0f ? x : 0.0f))
 #define OW_QUOTIENT(x, y) ((x) / (y))
+#define OW_INDEX_QUOTIENT(x, y) ((x) / (y))
 #define OW_UNROLL_CHANNELS OW_UNROLL
 #define OW_CALLED_FROM
 #define OW_CALLER

@@ -11,7 +11,7 @@ from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, without_frames
 from opweave._functions.preparing import is_on_gpu
 from opweave._functions.ready import Ready, packed_into
-from opweave._functions.short import NOT_WORTH, ByNumPy, keep, text_of
+from opweave._functions.short import NOT_WORTH, ByNumPy, keep
 from opweave._loops.rolling import NotRolled
 from opweave._rounds.device_rounds import NotRolledError
 from opweave.compiler.captures.kinds import kinds_of
@@ -100,7 +100,7 @@ class Fallback(Judging):
         elif isinstance(error, OpweaveError):
             self._refused(call, error)
         elif is_of_function(error):
-            why = f"tracing it raised {type(error).__name__}{text_of(error)}"
+            why = f"tracing it raised {type(error).__name__}{_text_of(error)}"
             error.__traceback__ = error.__context__ = error.__cause__ = None
             raise ByNumPy(why, type(error).__name__) from None
         else:
@@ -134,7 +134,7 @@ class Fallback(Judging):
             return self._preparing.prepare(call)
         except Exception as error:
             if has_written(error) and not isinstance(error, BREAKS):
-                raise ByNumPy(f"it raised {type(error).__name__}{text_of(error)}") from None
+                raise ByNumPy(f"it raised {type(error).__name__}{_text_of(error)}") from None
             never = self._signature.never_in_parts
             if isinstance(error, OpweaveError) or never is None or not is_of_function(error):
                 raise
@@ -214,6 +214,7 @@ class Fallback(Judging):
 
         Raises:
             UnsupportedError: its arguments share memory, and it is to be a whole.
+            ByNumPy: the plain function has to run, or is as good.
         """
         name = self._signature.name
         if why.shared and self._preparing.options.fullgraph:
@@ -223,6 +224,9 @@ class Fallback(Judging):
             )
         if (never := self._signature.never_in_parts) is not None:
             raise ByNumPy(f"{never}.  Its kernels do not run: {why}", never)
+        ready = self._preparing.calls.find(call, False) if why.shared else None
+        if ready is not None and self._pace.is_as_well(call, ready.found.variant.trace.graph):
+            raise ByNumPy("")
         return self.in_parts(call, out)
 
     def in_parts(self, call: Call, out: Any) -> Any:
@@ -254,3 +258,11 @@ class Fallback(Judging):
         if why and not self.loops.runs(told.rolled) and self._is_news(told.once):
             tell(f"{self._signature.name} runs by NumPy, not fused: {why}")
         return result if out is None else packed_into(out, result)
+
+
+def _text_of(error: Exception) -> str:
+    """What an exception says, unless it cannot: it may hold traced arrays."""
+    try:
+        return f": {error}"
+    except Exception:
+        return ""

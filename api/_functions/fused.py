@@ -160,7 +160,7 @@ class Fused(LikeGiven):
         return result if out is None else packed_into(out, result)
 
     def called(self, call: Call, out: Any, why: Unwritten | None = None) -> Any:
-        if why is not None and why.raised is not None:  # it would again
+        if why is not None:  # it would be refused, or raise, again
             return self.fallback.instead(call, out, why)
         ready = self.ready_for(call)
         if ready is not None:
@@ -236,7 +236,7 @@ class Fused(LikeGiven):
                 raise
             if (found := self.fallback.explained(call, error, args, kwargs)) is not None:
                 return found
-        notes = notes_of(program.variant.trace) + self.fallback.loop_notes(call)
+        notes = notes_of(program.variant.trace, call.arrays) + self.fallback.loop_notes(call)
         return explain(program, call).with_notes(notes)
 
     @folded

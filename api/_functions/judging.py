@@ -70,9 +70,12 @@ class Judging:
         return is_there and self.device_loops.may_run(self._plain.by_size(call))
 
     def _is_for_gpu(self, call: Call, error: Exception) -> bool:
-        """Whether a call on a GPU is no whole for a loop that is too long to be written out."""
+        """Whether a call on a GPU is no whole for a loop: one too long, or that a value ends."""
+        if not is_on_gpu(call) or not self._may_roll_there(call):
+            return False
         is_long = isinstance(error, OpweaveError) and error.mean_seconds is not None
-        return is_long and is_on_gpu(call) and self._may_roll_there(call)
+        may_end = isinstance(error, BREAKS)
+        return is_long or (may_end and self.device_loops.may_end(self._plain.by_size(call)))
 
     def _is_for_c(self, call: Call, error: Exception) -> bool:
         """Whether a loop is why a call is no whole, or stands beside a line that breaks.

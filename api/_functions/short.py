@@ -28,6 +28,8 @@ from opweave.compiler.captures.operations import (
     operations_in,
     writes_in_place,
 )
+from opweave.compiler.ir.bits import has_numpys_bits
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.pace import ELEMENT, IN_PARTS, PAYS, ROLLED, STEADY_LINES, saved_by_names
 from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS, METHODS, PROPERTIES, UFUNCS
 from opweave.compiler.pipeline.specialise import symbol_extents
@@ -120,15 +122,22 @@ class Pace:
             return ""
         if isinstance(error, AlignmentError | RecompileError) or is_on_gpu(call):
             return ""
-        asks_caller = (not OF_THE_CALLER.isdisjoint(names_in(c)) for c in self.codes(call))
-        if (
-            self.has_own_structure
-            or any(asks_caller)
-            or (saved := self.saved(call, error.reached)) >= PAYS
-        ):
+        if self._is_bound(call) or (saved := self.saved(call, error.reached)) >= PAYS:
             return ""
         told = f"kernels would save some {saved * 1e6:.0f} us an operation"
         return _longer(error, told, "refuses such lines")
+
+    def is_as_well(self, call: Call, graph: FunctionGraph) -> bool:
+        """Whether NumPy runs a whole that kernels may not run: with their bits, and sooner."""
+        is_short = not is_on_gpu(call) and self.saved(call) < PAYS
+        is_free = is_short and not self._is_bound(call) and not self._may_copy(call)
+        return is_free and all(map(has_numpys_bits, graph.nodes))
+
+    def _is_bound(self, call: Call) -> bool:
+        """Whether the plain function, called from here, does something else."""
+        codes = self.codes(call)
+        asks_caller = any(not OF_THE_CALLER.isdisjoint(names_in(code)) for code in codes)
+        return self.has_own_structure or asks_caller
 
     def _may_copy(self, call: Call) -> bool:
         """Whether a reshape that is written to may be a copy in NumPy, and no view.
@@ -287,11 +296,3 @@ def keep(known: dict[Any, Any], key: Any, value: Any) -> None:
         for oldest in tuple(known)[:1]:  # which another thread may have done
             known.pop(oldest, None)
     known[key] = value
-
-
-def text_of(error: Exception) -> str:
-    """What an exception says, unless it cannot: it may hold traced arrays."""
-    try:
-        return f": {error}"
-    except Exception:
-        return ""

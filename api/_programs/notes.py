@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,20 +13,33 @@ from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.tracing.arguments import Trace
 from opweave.opcodes.dtypes import DType
+from opweave.runtime.calls.writes import Unwritten, Writes
 
 NARROW = ("f16", "bf16")
 
 
-def notes_of(trace: Trace) -> list[str]:
+def notes_of(trace: Trace, arrays: Sequence[Any] | None = None) -> list[str]:
     """Lines where a NumPy number gives 16-bit floats its own, wider type (NEP 50).
 
     half * np.float32(2)    is float32, and half * 2.0 is float16
 
-    And what a call leaves in objects of its arguments.
+    What a call leaves in objects of its arguments, and why kernels do not run one with these
+    ``arrays`` that it is to write to.
     """
     left = trace.structure.names if isinstance(trace.structure, Changing) else ()
     anew = (f"{name} is set anew at each call" for name in left)
-    return list(dict.fromkeys([*_widenings(trace.graph, trace.scalar_types), *anew]))
+    unwritten = [] if arrays is None else _unwritten(trace, arrays)
+    return list(dict.fromkeys([*unwritten, *_widenings(trace.graph, trace.scalar_types), *anew]))
+
+
+def _unwritten(trace: Trace, arrays: Sequence[Any]) -> list[str]:
+    given = [*arrays, *trace.constants]
+    try:
+        Writes.of(trace.graph, given).check(given)
+    except Unwritten as why:
+        which = f"arguments {why}" if why.shared else str(why)
+        return [f"kernels do not run with these arrays: {which}"]
+    return []
 
 
 def _widenings(graph: FunctionGraph, kinds: Mapping[str, Any]) -> Iterator[str]:

@@ -11,13 +11,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from types import FunctionType
 from typing import Any
 
 from opweave._rounds.carried import ReadyLike, StepLike
 from opweave._rounds.counting import Counting
-from opweave._rounds.kinds import kind_of, shows_views, stores_of
+from opweave._rounds.kinds import (
+    kind_of,
+    moved,
+    shows_views,
+    stores_of,
+    stride,
+    why_shared,
+)
 from opweave._rounds.rounds import CountedRound, CountedRounds
 from opweave._rounds.splitting import Split
 from opweave.compiler.captures.structure import Changing
@@ -25,7 +31,7 @@ from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.pipeline.driver import Options
 from opweave.opcodes.errors import ArgumentError, LaunchError, OpweaveError
-from opweave.runtime.calls.arrays import assigned, overlap
+from opweave.runtime.calls.arrays import assigned
 from opweave.runtime.calls.writes import Unwritten
 
 # Rounds of one step, at most: so many names may exchange their arrays in a ring.
@@ -109,29 +115,30 @@ class DeviceRounds:
                 self.listed += count * rest.together if may else 0
                 continue
             try:
-                rest = self._one(names, items, done)
+                rest = self.one(names, items, done)
             except NotRolledError as error:
                 error.done = done
                 raise
             done += 1
             self.single += 1
 
-    def _one(self, names: Names, items: Sequence[int], number: int) -> Rest:
-        """Run one round, and say how others may be run."""
+    def one(self, names: Names, items: Sequence[int], number: int) -> Rest:
+        """Run one round, and say how others may be run.
+
+        Raises:
+            NotRolledError: it is no whole, and was not run.
+        """
         given = {**{n: names[n] for n in self._given[:-1]}, self.split.target: items[number]}
         kinds = self._kinds(names)
         fused = self._round(given)
+        if 0 in self._known:
+            return self._called(fused, given, names)
         call = fused.signature.bind(tuple(given.values()), {})
-        try:
-            ready = fused.ready_for(call) or fused.prepare(call, or_parts=True)
-        except OpweaveError as error:
-            if error.mean_seconds is None or not self.split.is_nested:
-                raise NotRolledError(f"{error}") from error
-            names |= zip(self.split.results, fused(*given.values()), strict=True)
-            return self._known.setdefault(0, Rest(None, why="a long loop within a round"))
+        ready = self._ready(fused, call)
+        if ready is None:
+            return self._called(fused, given, names)
         found = self._known.get(id(ready))
-        is_new = found is None or found.ready is not ready
-        if is_new:
+        if is_new := found is None or found.ready is not ready:
             self._check(ready, call)
         try:
             made = ready(call.values, call.containers)
@@ -147,6 +154,26 @@ class DeviceRounds:
             found = self._known[id(ready)] = self._rest(ready, call, given, names, items)
             self.why = self.why or found.why
         return found
+
+    def _ready(self, fused: StepLike, call: Any) -> ReadyLike | None:
+        """A round as a whole; None where it has a loop that is not part of one.
+
+        Raises:
+            NotRolledError: it is no whole for another reason.
+        """
+        try:
+            ready: ReadyLike = fused.ready_for(call) or fused.prepare(call, or_parts=True)
+            return ready
+        except OpweaveError as error:
+            is_long = error.mean_seconds is not None and self.split.is_nested
+            if is_long or (self.split.is_asking and isinstance(error, BREAKS)):
+                return None
+            raise NotRolledError(f"{error}") from error
+
+    def _called(self, fused: StepLike, given: Mapping[str, Any], names: Names) -> Rest:
+        """Run a round as a call that looks for itself how its loop is run."""
+        names |= zip(self.split.results, fused(*given.values()), strict=True)
+        return self._known.setdefault(0, Rest(None, why="a loop within a round"))
 
     def _kinds(self, names: Names) -> list[Any]:
         return [kind_of(names[n]) for n in self._given[:-1]]
@@ -201,26 +228,10 @@ class DeviceRounds:
         left = {n: names[n] for n in self.split.results}
         arrays = {n: v for n, v in left.items() if is_array(v)}
         moves = {n: was.get(id(v), "") for n, v in arrays.items()}
-        if why := self._shared(written, moves, {**given, **left}, ready.asks):
+        if why := why_shared(written, moves, {**given, **left}, ready.asks):
             return Rest(ready, why=why)
         moves |= {n: n for n in given if is_array(given[n]) and n not in left}
         return self._stepped(ready, given, written, moves, items)
-
-    def _shared(
-        self, written: set[str], moves: Mapping[str, str], values: Mapping[str, Any], asks: bool
-    ) -> str:
-        """Why rounds that write to arrays cannot write to others instead; "" where they can."""
-        found = {id(v): v for v in values.values() if is_array(v)}
-        fresh = [id(values[n]) for n, before in moves.items() if not before]
-        if len({*fresh}) < len(fresh) or len(was := [m for m in moves.values() if m]) > len(
-            {*was}
-        ):
-            return "two names have one array behind a round"
-        if any(overlap(a, b) for a, b in combinations(found.values(), 2)):
-            return "arrays share memory"
-        if asks and any(moves.values()):
-            return "a branch may decide which array a name has"
-        return ""
 
     def _stepped(
         self, ready: ReadyLike, given: Mapping[str, Any], written: set[str],
@@ -232,19 +243,19 @@ class DeviceRounds:
             moves: for each name of an array the one whose array it has behind a round, or "".
         """
         for together in range(1, MOST_TOGETHER + 1):
-            behind = {name: _moved(moves, name, together) for name in moves}
+            behind = {name: moved(moves, name, together) for name in moves}
             if all(not m or m == n for n, m in behind.items()):
                 break
         else:
             return Rest(ready, why="arrays come back to their names after too many rounds")
-        touched = {_moved(moves, n, k) for n in written for k in range(together)} - {""}
+        touched = {moved(moves, n, k) for n in written for k in range(together)} - {""}
         kept = tuple(n for n in sorted(touched) if behind.get(n) == n)
         results = [n for n in self.split.results if behind.get(n) != n or n in kept]
         results += [n for n in kept if n not in results]
         target = self.split.target
         carried = (*results, target)
         others = tuple(n for n in self._given if n not in carried)
-        step = self._step(carried, others, touched, together, _stride(items))
+        step = self._step(carried, others, touched, together, stride(items))
         options = replace(
             self._options, fullgraph=True, repeated=True, writes=False,
             counted=(*self._counted(given), *(n for n in results if type(given.get(n)) is int)),
@@ -287,14 +298,3 @@ class DeviceRounds:
             else:
                 names[name] = value
         return True
-
-
-def _moved(moves: Mapping[str, str], name: str, times: int) -> str:
-    """Whose array a name has behind so many rounds; "" for a new one."""
-    for _ in range(times):
-        name = moves.get(name, "") if name else ""
-    return name
-
-
-def _stride(items: Sequence[int]) -> int:
-    return items.step if isinstance(items, range) else 1

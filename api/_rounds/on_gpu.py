@@ -7,6 +7,7 @@ lines behind are functions of their own, each fused.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import FunctionType
@@ -15,6 +16,7 @@ from typing import Any
 from opweave._programs.explain import Explanation, explain_rounds
 from opweave._rounds.carried import ReadyLike, StepLike
 from opweave._rounds.device_rounds import DeviceRounds, Fuse, Names, NotRolledError, Rest
+from opweave._rounds.ending import EndedRounds
 from opweave._rounds.passages import Passage
 from opweave._rounds.splitting import REST, Split, split
 from opweave.compiler.captures.source import NoLoopError, has_loop
@@ -44,7 +46,8 @@ class LoopOnGpu:
         self._signature = inspect.signature(function)
         self._fuse, self._options = fuse, options
         self._made: dict[Any, Callable[..., Any]] = {}
-        self.rounds = DeviceRounds(self.split, fuse, options)
+        rounds = EndedRounds if self.split.pieces else DeviceRounds
+        self.rounds: EndedRounds | DeviceRounds = rounds(self.split, fuse, options)
 
     def __call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
         """Run a call; what it returns, and why Python ran its rounds, or "".
@@ -59,13 +62,23 @@ class LoopOnGpu:
         kept = sorted(whole.before.stored & whole.needed)
         if whole.before.nodes:
             names |= zip(kept, self._run(whole.before, own, kept, names), strict=True)
-        items = self._run(whole.items, sorted(whole.items.read), None, names)
-        left = self._loop(names, items)
-        if items:
-            names[whole.target] = items[-1]
-        read = sorted(whole.behind.read)
-        given = [n for n in read if n in names]
-        return self._run(whole.behind, given, None, names), left
+        behind = whole.behind
+        if isinstance(self.rounds, EndedRounds):
+            behind = self.rounds(names, self._items(names)) or behind
+            left = self.rounds.left
+        else:
+            left = self._loop(self.rounds, names, items := self._items(names))
+            if items:
+                names[whole.target] = items[-1]
+        given = [n for n in sorted(behind.read) if n in names]
+        return self._run(behind, given, None, names), left
+
+    def _items(self, names: Names) -> Any:
+        """What the loop goes through; of a ``while`` all numbers."""
+        items = self.split.items
+        if items is None:
+            return itertools.count()
+        return self._run(items, sorted(items.read), None, names)
 
     def explained(self) -> Explanation:
         """The explanation of its rounds, which have run."""
@@ -92,14 +105,14 @@ class LoopOnGpu:
             self._made[key] = made if plain else self._fuse(made, self._options)
         return self._made[key](*(names[n] for n in given))
 
-    def _loop(self, names: Names, items: Sequence[int]) -> str:
+    def _loop(self, rounds: DeviceRounds, names: Names, items: Sequence[int]) -> str:
         """Run all rounds; by Python and CuPy where a round is no whole, and then say why.
 
         Raises:
             NotRolledError: the first is none, and nothing was done yet that shows.
         """
         try:
-            self.rounds(names, items)
+            rounds(names, items)
             return ""
         except NotRolledError as error:
             left, done = f"{error}" if error.again else "", error.done
@@ -148,7 +161,7 @@ class DeviceLoops:
         self.left = ""
         self._loop: LoopOnGpu | None = None
         self._code: Any = None
-        self._has_any = False
+        self._has_any = self._ends = False
 
     def clear(self) -> None:
         """Take the function apart anew."""
@@ -160,6 +173,10 @@ class DeviceLoops:
         if not config.loops or config.errors == "numpy":  # no round gives NumPy's warnings
             return False
         return self.known.get(kinds, self) is not None and self._can_be_split()
+
+    def may_end(self, kinds: Any) -> bool:
+        """Whether a condition ends their loop, so that it asks arrays for their values."""
+        return self.may_run(kinds) and self._ends
 
     def runs(self, kinds: Any) -> bool:
         """Whether it is known that they do."""
@@ -216,8 +233,9 @@ class DeviceLoops:
         code = getattr(self._given, "__code__", None)
         if code is not self._code:
             self.clear()
-            self._code, self._has_any = code, False
+            self._code, self._has_any, self._ends = code, False, False
             if isinstance(self._given, FunctionType) and has_loop(self._given.__code__):
                 with suppress(NoLoopError):
-                    self._has_any = split(self._given) is not None
+                    self._ends = bool(split(self._given).pieces)
+                    self._has_any = True
         return self._has_any and self.fuse is not None

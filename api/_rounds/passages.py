@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 
@@ -82,6 +82,47 @@ class Passage:
             if not hasattr(node, "lineno"):
                 ast.copy_location(node, self.nodes[-1] if self.nodes else made)
         return ast.fix_missing_locations(made)
+
+
+class Ending:
+    """A condition that ends a loop, between the statements of a round.
+
+    Attributes:
+        is_when: it ends where the condition holds; else where it does not.
+        behind: lines in the place of those behind the loop; None for these.
+        read: names of the function's own that both read; it assigns to none.
+    """
+
+    sure = frozenset[str]()
+
+    def __init__(
+        self, function: FunctionType, test: ast.expr, own: frozenset[str], is_when: bool,
+        behind: Passage | None = None,
+    ):  # fmt: skip
+        self.is_when, self.behind = is_when, behind
+        self._asked = _asked(function, test, own)
+        self.read = (read_in(test) & own).union(behind.read if behind else ())
+
+    def holds(self, truth: Callable[[Passage], bool]) -> bool:
+        """Whether it holds, by the ``truth`` of its parts, which are asked as Python does."""
+        return self._asked(truth)
+
+
+# Asks a part of a condition, by the truth of lines that return a value.
+Asked = Callable[[Callable[[Passage], bool]], bool]
+
+
+def _asked(function: FunctionType, test: ast.expr, own: frozenset[str]) -> Asked:
+    """``and``, ``or`` and ``not`` are Python's; what is between them is a function each."""
+    if isinstance(test, ast.BoolOp):
+        parts = [_asked(function, value, own) for value in test.values]
+        joined = all if isinstance(test.op, ast.And) else any
+        return lambda truth: joined(part(truth) for part in parts)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        part = _asked(function, test.operand, own)
+        return lambda truth: not part(truth)
+    lines = passage_of(function, [ast.copy_location(ast.Return(test), test)], own)
+    return lambda truth: truth(lines)
 
 
 def passage_of(function: FunctionType, nodes: Sequence[ast.stmt], own: frozenset[str]) -> Passage:

@@ -5,6 +5,9 @@ def f(u, n):                  before: def f(u): v = u * 2; return v
     for i in range(n):   ->   behind: def f(v): return v.sum()
         v = v + i
     return v.sum()
+
+A round of a loop that a condition ends (``while``, or ``if ...: break`` and ``if ...: return``
+between its statements) is several such functions, with the conditions between them.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 
-from opweave._rounds.passages import TREE, Loop, Passage, is_text, passage_of
+from opweave._rounds.passages import TREE, Ending, Loop, Passage, is_text, passage_of
 from opweave.compiler.captures.source import (
     SEES_NAMES,
     NoLoopError,
@@ -35,14 +38,14 @@ MAKING = frozenset((
     "arange", "astype", "copy", "empty", "empty_like", "float", "full", "full_like", "int", "len",
     "linspace", "ones", "ones_like", "range", "zeros", "zeros_like",
 ))  # fmt: skip
-# What names the rounds of a loop that are left.
-REST = "rounds of opweave"
+# What names the rounds of a loop that are left, and counts those of a ``while``.
+REST, ROUND = "rounds of opweave", "opweave_round"
 SEES_FRAMES = frozenset(("_getframe", "currentframe"))
 
 
 @dataclass(frozen=True)
 class Split:
-    """A function with a loop over a range, whose rounds it may leave by their end alone.
+    """A function with a loop over a range, or with one that a condition ends.
 
     Attributes:
         before, round, behind: its lines.
@@ -50,25 +53,30 @@ class Split:
         parameters: of the function.
         target: the name that counts the rounds.
         results: names that a round leaves to the next one, or to the lines behind.
+        pieces: of a round that conditions may end, in order; () where none does.
     """
 
     before: Passage
     round: Passage
     behind: Passage
-    loop: ast.For
+    loop: Loop
     parameters: tuple[str, ...]
     target: str
     results: tuple[str, ...]
+    pieces: tuple[Passage | Ending, ...] = ()
 
     @cached_property
-    def items(self) -> Passage:
-        """What the loop goes through, as lines that return it."""
+    def items(self) -> Passage | None:
+        """What the loop goes through, as lines that return it; None of a ``while``."""
+        if isinstance(self.loop, ast.While):
+            return None
         returned = ast.copy_location(ast.Return(self.loop.iter), self.loop.iter)
         return passage_of(self.round.of, [returned], self.own)
 
     @cached_property
     def others(self) -> Passage:
         """The loop itself over what ``REST`` names, as lines."""
+        assert isinstance(self.loop, ast.For)
         loop = ast.For(self.loop.target, ast.Name(REST, ast.Load()), self.loop.body, [])
         return passage_of(self.round.of, [ast.copy_location(loop, self.loop)], self.own)
 
@@ -81,7 +89,8 @@ class Split:
     @cached_property
     def is_pure(self) -> bool:
         """Whether nothing is left of the lines before the loop but what names have there."""
-        nodes = [n for s in (*self.before.nodes, self.loop.iter) for n in ast.walk(s)]
+        asked = self.loop.iter if isinstance(self.loop, ast.For) else self.loop.test
+        nodes = [n for s in (*self.before.nodes, asked) for n in ast.walk(s)]
         called = (n.func for n in nodes if isinstance(n, ast.Call))
         stores = (ast.Subscript, ast.Attribute)
         return (
@@ -97,27 +106,39 @@ class Split:
         return any(isinstance(node, ast.For) for node in self.round.nodes)
 
     @property
+    def is_asking(self) -> bool:
+        """Whether a round has a loop of its own level that a condition may end."""
+        loops = (node for node in self.round.nodes if isinstance(node, Loop))
+        return any(isinstance(n, ast.While) or _jumps(n.body) for n in loops)
+
+    @property
     def needed(self) -> frozenset[str]:
         """What the loop and the lines behind it read of what was there before."""
         kept = {*self.results} - self.round.sure
         behind = self.behind.read - ({self.target} | {*self.results} & self.round.sure)
         within = self.round.read - {self.target}
-        return frozenset(within | behind | kept | self.items.read)
+        ends = (piece.read for piece in self.pieces if isinstance(piece, Ending))
+        asked = self.items.read if self.items is not None else frozenset[str]()
+        return frozenset(within | behind | kept | asked).union(*ends) - {self.target}
+
+    def only(self, lines: Passage) -> Split:
+        """The same with rounds of these lines alone, and what they leave."""
+        return replace(self, round=lines, results=(*sorted(lines.stored & {*self.results}),))
 
 
 def split(function: FunctionType) -> Split:
     """The lines of a function around its first loop.
 
     Raises:
-        NoLoopError: there is none over a range, its rounds may be left in other ways, or the
-            function does with its names what its lines alone could not.
+        NoLoopError: there is none over a range, nor one that a condition ends; its rounds may be
+            left in other ways; or the function does with its names what its lines could not.
     """
     tree, code, name = _tree_of(function), function.__code__, function.__name__
-    at = next((n for n, node in enumerate(tree.body) if isinstance(node, ast.For)), None)
+    at = next((n for n, node in enumerate(tree.body) if isinstance(node, Loop)), None)
     if at is None:
         raise NoLoopError(f"{name} has no loop of its own level")
     loop = tree.body[at]
-    assert isinstance(loop, ast.For)
+    assert isinstance(loop, Loop)
     own, target = _own_names(function, tree), _checked(loop, name)
     if any(isinstance(n, ast.Return) for node in tree.body[:at] for n in ast.walk(node)):
         raise NoLoopError(f"{name} may return before its loop")
@@ -127,14 +148,71 @@ def split(function: FunctionType) -> Split:
         passage_of(function, loop.body, own),
     )
     behind = passage_of(function, [*loop.orelse, *tree.body[at + 1 :]], own)
-    results = inside.stored & (inside.read | behind.read) - {target}
-    made = Split(before, inside, behind, loop, parameters, target, (*sorted(results),))
+    pieces = _pieces(function, loop, own)
+    ends = frozenset[str]().union(*(p.read for p in pieces if isinstance(p, Ending)))
+    results = inside.stored & (inside.read | behind.read | ends) - {target}
+    kept = (*sorted(results),)
+    made = Split(before, inside, behind, loop, parameters, target, kept, pieces)
     bound = before.sure.union(parameters)
-    if not made.needed <= bound or not results <= inside.sure | bound or (
-        target in inside.stored | before.stored
-    ):  # fmt: skip
+    is_bound = _is_bound(made, bound) if pieces else results <= inside.sure | bound
+    if not made.needed <= bound or not is_bound or target in inside.stored | before.stored:
         raise NoLoopError(f"{name} has names in its loop that may be nobody's")
     return made
+
+
+def _pieces(
+    function: FunctionType, loop: Loop, own: frozenset[str]
+) -> tuple[Passage | Ending, ...]:
+    """The pieces of a round that conditions may end; () of one that goes to its end.
+
+    Raises:
+        NoLoopError: a round may be left in the midst of a statement, or ``else`` asks how.
+    """
+    ends = [n for n in loop.body if isinstance(n, ast.If) and _leaves(n)]
+    if isinstance(loop, ast.For) and not ends:
+        return ()
+    if ends and loop.orelse:
+        raise NoLoopError(f"the loop of {function.__name__} has an else, and a break")
+    pieces: list[Passage | Ending] = []
+    if isinstance(loop, ast.While) and not _is_true(loop.test):
+        pieces.append(Ending(function, loop.test, own, is_when=False))
+    lines: list[ast.stmt] = []
+    for node in (*loop.body, None):
+        if node is not None and node not in ends:
+            lines.append(node)
+            continue
+        if lines:
+            pieces.append(passage_of(function, lines, own))
+            lines = []
+        if isinstance(node, ast.If):
+            is_break = isinstance(node.body[0], ast.Break)
+            behind = None if is_break else passage_of(function, node.body, own)
+            pieces.append(Ending(function, node.test, own, True, behind))
+    return tuple(pieces)
+
+
+def _is_true(test: ast.expr) -> bool:
+    """Whether a condition always holds, as in ``while True``."""
+    return isinstance(test, ast.Constant) and bool(test.value)
+
+
+def _leaves(node: ast.If) -> bool:
+    """Whether a statement is a condition, and a break or a return where it holds."""
+    is_one = not node.orelse and len(node.body) == 1
+    return is_one and isinstance(node.body[0], ast.Break | ast.Return)
+
+
+def _is_bound(made: Split, bound: frozenset[str]) -> bool:
+    """Whether each piece of a round, and the lines behind, find the names that they read."""
+    known = bound | {made.target}
+    for piece in made.pieces:
+        kept = frozenset[str]()
+        if isinstance(piece, Passage):
+            kept = piece.stored & {*made.results} - piece.sure
+        if not piece.read | kept <= known:
+            return False
+        known |= piece.sure
+    return True
 
 
 def _tree_of(function: FunctionType) -> ast.FunctionDef:
@@ -170,20 +248,22 @@ def _own_names(function: FunctionType, tree: ast.FunctionDef) -> frozenset[str]:
     return frozenset(own)
 
 
-def _checked(loop: ast.For, name: str) -> str:
+def _checked(loop: Loop, name: str) -> str:
     """The name that counts the rounds of a loop.
 
     Raises:
-        NoLoopError: it goes through no range, or may be left in its midst.
+        NoLoopError: it goes through no range, or may be left in the midst of a statement.
     """
-    found = loop.iter
-    if not (isinstance(found, ast.Call) and isinstance(found.func, ast.Name)):
-        raise NoLoopError(f"the loop of {name} goes through no range")
-    if found.func.id != "range" or not isinstance(loop.target, ast.Name):
-        raise NoLoopError(f"the loop of {name} goes through no range")
-    inside = [n for node in loop.body for n in ast.walk(node)]
-    if any(isinstance(n, NEVER_IN_ROUNDS) for n in inside) or _jumps(loop.body):
+    rest = [n for n in loop.body if not (isinstance(n, ast.If) and _leaves(n))]
+    inside = [n for node in rest for n in ast.walk(node)]
+    if any(isinstance(n, NEVER_IN_ROUNDS) for n in inside) or _jumps(rest):
         raise NoLoopError(f"the loop of {name} may be left in the midst of a round")
+    if isinstance(loop, ast.While):
+        return ROUND
+    called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+    is_range = isinstance(called, ast.Name) and called.id == "range"
+    if not is_range or not isinstance(loop.target, ast.Name):
+        raise NoLoopError(f"the loop of {name} goes through no range")
     return loop.target.id
 
 

@@ -12,6 +12,8 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.captures.bytecode import asks_frames, names_in, nested_codes, steps
 from opweave.compiler.captures.capture import compares_objects, reads_of
 from opweave.compiler.captures.owners import Function
@@ -46,6 +48,8 @@ PARTS = frozenset(
 )
 # Builtin classes that code names to ask ``isinstance``, too.
 CALLED = ("bytes", "bytearray")
+# Methods that the class of arrays looks at the class of its first argument for.
+METHODS = frozenset(name for name in dir(np.ndarray) if callable(getattr(np.ndarray, name)))
 # Modes of files of bytes, which take the memory of what is written.
 OF_BYTES = re.compile(r"[rwax]\+?b\+?|[rwax]b?\+b?")
 
@@ -96,25 +100,19 @@ def never_in_parts(fn: Function) -> str | None:
             "it compares objects by 'is', which code of others may give back; compare with == or "
             "np.array_equal, or move the comparison out of the fused function"
         )
-    name = next(_opaque(fn), None)
-    if name is not None:
-        return (
-            f"it uses {name}, which takes the memory of an array, or keeps it where nobody can "
-            "look; call that outside the fused function"
-        )
-    return None
+    return next(_opaque(fn), None)
 
 
 def _opaque(fn: Function) -> Iterator[str]:
-    """Names of what takes arrays past their stand-ins."""
+    """What takes arrays past their stand-ins, and what to do instead."""
     called, names = set[str](), names_in(fn.__code__)
     for _, instruction in steps(fn.__code__):
         if instruction.opname == "IMPORT_NAME" and _root(instruction.argval) in MODULES:
-            yield instruction.argval
+            yield _taking(instruction.argval)
         if "NULL" in instruction.argrepr:  # as Python pushes it before what is called
             called.add(instruction.argval)
     if "open" in names and any(OF_BYTES.fullmatch(name) for name in names):
-        yield "a file of bytes"
+        yield _taking("a file of bytes")
     for place, attributes in reads_of(fn):
         if place.name in CALLED and place.name not in called:
             continue
@@ -124,8 +122,19 @@ def _opaque(fn: Function) -> Iterator[str]:
             if _is_opaque(value) or not isinstance(value, types.ModuleType):
                 break
             value = vars(value).get(name)
+        path = ".".join([place.name, *attributes])
         if _is_opaque(value):
-            yield ".".join([place.name, *attributes])
+            yield _taking(path)
+        elif value is np.ndarray and path.split(".")[-1] in METHODS:
+            name = path.split(".")[-1]
+            yield f"it uses {path}, which takes arrays alone, no stand-in; write x.{name}()"
+
+
+def _taking(name: str) -> str:
+    return (
+        f"it uses {name}, which takes the memory of an array, or keeps it where nobody can look; "
+        "call that outside the fused function"
+    )
 
 
 def _is_opaque(value: Any) -> bool:

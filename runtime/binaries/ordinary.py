@@ -11,7 +11,7 @@ from math import frexp
 # Functions that have a short form for ordinary numbers.
 NAMES = """
     exp exp2 expm1 sinh cosh tanh sin cos tan asin acos atan log log2 log10 log1p asinh acosh atanh
-    cbrt pow""".split()
+    cbrt pow floor_div floor_mod""".split()
 INCLUDE, WITH = '#include "opweave.cuh"', '#include "ordinary.cuh"'
 LOOP = re.compile(
     r"^(?P<pragma>#pragma unroll\n)?"

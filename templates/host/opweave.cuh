@@ -31,6 +31,7 @@
 #ifdef OW_VERIFY  // not optimised
 #define OW_WHOLE(T, x) ((T)(x))
 #define OW_QUOTIENT(x, y) ((x) / (y))
+#define OW_INDEX_QUOTIENT(x, y) ((x) / (y))
 template <class R> OW_INLINE R minus(R x) { return -x; }
 #else
 #define OW_ASSIGN_PARTS  // of complex numbers: of an assignment as a whole g++ makes no vectors
@@ -39,6 +40,8 @@ template <class R> OW_INLINE R minus(R x) { return -x; }
 __attribute__((weak)) long long ow_zero = 0;
 #define OW_WHOLE(T, x) ((T)((T)(x) ^ (T)ow_zero))
 #define OW_QUOTIENT(x, y) quotient_of(x, y)
+#define OW_INDEX_QUOTIENT(x, y) index_quotient(x, y)
+#define OW_NARROW_FLOOR(x, y) narrow_floor(x, y)
 // The sign turned behind the compiler's back: where products are subtracted and added in turn, as
 // in complex multiplication, g++ 12 makes vfmaddsub of them, whatever -ffp-contract says.
 OW_INLINE float minus(float x) {

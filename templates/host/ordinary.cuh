@@ -114,6 +114,27 @@ OW_INLINE I index_of(Notes&& noted, I i, I n, bool here, uint64* faults, uint64 
     return is_inside(counted, n) ? counted : I(0);
 }
 
+// Quotients of integers that round down, and what they leave: of 64 bits by double, where both are of
+// up to 50 bits.  All others have no shorter form.
+template <class T> OW_INLINE unsigned long long not_small(T x) {
+    constexpr long long most = 1LL << 50;
+    const long long number = (long long)x, below = T(-1) < T(0) ? number + most : number;
+    return (unsigned long long)(below | (most - 1 - number));
+}
+#define OW_ORDINARY_QUOTIENT(NAME, VALUE)                                                     \
+    template <class Notes, class T> OW_INLINE T NAME(Notes&& noted, T x, T y) {               \
+        if constexpr (sizeof(T) < 8 || T(0.5) != T(0)) return NAME(x, y);                     \
+        else {                                                                                \
+            noted.note(not_small(x) | not_small(y) | ~((unsigned long long)y | (0 - (unsigned long long)y))); \
+            if constexpr (OwNoReference<Notes>::type::WHOLE) return NAME(x, y);               \
+            const double of = small_double((long long)x), by = small_double((long long)y);    \
+            const double quotient = small_floor(of, by);                                      \
+            return (T)small_whole(VALUE);                                                     \
+        }                                                                                     \
+    }
+OW_ORDINARY_QUOTIENT(floor_div, quotient)
+OW_ORDINARY_QUOTIENT(floor_mod, of - quotient * by)  // exactly: all three are whole numbers
+
 // x / y, where y is the same for all lanes, by one reciprocal: the product with it is corrected twice,
 // the second time from a neighbour of the quotient, which makes it the nearest (Markstein; "Handbook
 // of Floating-Point Arithmetic", 2nd edition, 4.7).  Not where a rest might be subnormal, or overflow.

@@ -198,3 +198,25 @@ def test_words_of_floats_wrap_as_numpys_do(dtype):
         x = np.array((*BEYOND, -1.5, 9.3e18, 2e19, -9.3e18) * 7).astype(dtype)
         expected = x.astype(np.uint64)
     np.testing.assert_array_equal(ow.fuse(lambda x: x.astype(np.uint64))(x), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int32, np.uint32])
+def test_quotients_of_small_numbers_beside_each_other(dtype):
+    """Where no large number stands between, doubles have all of them."""
+    rng = np.random.default_rng(2)
+    most = min(2**50 - 1, np.iinfo(dtype).max)
+    y = (rng.integers(1, most, 100_000) >> rng.integers(0, 50, 100_000)) | 1
+    whole = rng.integers(0, most, y.size) // y * y
+    x = np.concatenate([whole + rest for rest in (-1, 0, 1)] + [np.full(3, most) - range(3)])
+    y = np.concatenate([y, y, y, [1, most, 2]])
+    x, y = np.clip(x, 0, most), np.clip(y, 1, most)
+    signs = rng.choice([-1, 1], (2, x.size)) if np.iinfo(dtype).min else (1, 1)
+    x, y = ((a * sign).astype(dtype) for a, sign in zip((x, y), signs, strict=True))
+    found = ow.fuse(lambda x, y: (x // y, x % y))(x, y)
+
+    np.testing.assert_array_equal(found[0], x // y)
+    np.testing.assert_array_equal(found[1], x % y)
+    for by in (1, 3, 1007, int(most)):
+        found = ow.fuse(lambda x, y: (x // y, x % y))(x, dtype(by))
+        np.testing.assert_array_equal(found[0], x // dtype(by))
+        np.testing.assert_array_equal(found[1], x % dtype(by))

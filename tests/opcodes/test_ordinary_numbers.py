@@ -48,7 +48,8 @@ def near(edges, dtype):
 
 
 def test_every_short_form_is_tested():
-    assert {name.split()[0] for name in UFUNCS} == set(NAMES)
+    of_integers = {"floor_div", "floor_mod"}  # tests/opcodes/test_integer_edges.py
+    assert {name.split()[0] for name in UFUNCS} == set(NAMES) - of_integers
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -77,6 +77,8 @@ ASKING = {
         isinstance(bytearray(2), bytearray),
         bytearray.fromhex("01"),
     ),
+    "a method of the class": lambda x: np.ndarray.max(x),
+    "a method of the class as a value": lambda x: list(map(np.ndarray.sum, [x, x * 2])),
     "a ufunc's argument by name": lambda x: np.add.reduce(array=x, axis=1),
     "a ufunc's places by name": lambda x: np.add.reduceat(x, indices=[0, 1]),
 }

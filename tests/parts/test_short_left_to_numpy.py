@@ -418,3 +418,36 @@ def test_an_integer_of_a_call_without_arrays_is_how_long_they_get_at_most():
         found = fused(3000, 5)
         assert found == drawn_one_by_one(3000, 5)
     assert "runs by NumPy" in fused.explain(3000, 5).text
+
+
+def added(u, v):
+    u += v
+
+
+def mixed(u, v):
+    u += (v * 3 - 1) * 2
+
+
+def scaled_into(u, v):
+    np.multiply(u, v, out=u)
+
+
+def grown(u, v):
+    u += np.exp(v)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("function", "size", "is_numpys"), [
+    (added, 30, True), (scaled_into, 30, True), (grown, 30, False), (mixed, 2_000_000, False)
+])  # fmt: skip
+def test_who_runs_a_call_whose_arguments_share_memory(function, size, is_numpys):
+    """NumPy, where it has the kernels' bits and is done sooner; else parts, with these bits."""
+    memory = np.random.default_rng(30).standard_normal(2 * size)
+    u, v = memory[:size], memory[size - 1 : -1]
+    apart = u.copy(), v.copy()
+    fused = ow.fuse(function)
+    fused(*apart)
+    fused(u, v)
+
+    assert (fused._parts.compiled == 0) == is_numpys
+    np.testing.assert_array_equal(u[:-1], apart[0][:-1])

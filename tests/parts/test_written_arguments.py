@@ -220,6 +220,19 @@ def test_the_same_arrays_moved_to_overlap():
 
 
 @pytest.mark.host
+def test_explain_says_why_kernels_do_not_run_these_arrays():
+    fused, memory = ow.fuse(added), np.arange(100.0)
+    why = "kernels do not run with these arrays: "
+
+    assert fused.explain(memory[:30], memory[30:60]).notes == ()
+    told = fused.explain(memory[1:31], memory[:30])
+    assert told.notes == (f"{why}arguments u and v share memory",)
+    assert fused.explain(frozen(np.ones(3)), np.ones(3)).notes == (
+        f"{why}argument u is read-only",
+    )
+
+
+@pytest.mark.host
 def test_nothing_is_kept_of_an_argument():
     fused, u = ow.fuse(added, fullgraph=True), np.ones(4)
     fused(u, np.ones(4))

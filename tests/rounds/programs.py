@@ -353,6 +353,111 @@ def chosen_from_a_list(u, v, n):
     return u, v
 
 
+def until_it_is_still(u, n):
+    moved = 1.0
+    rounds = 0
+    while moved > 1e-3 and rounds < n:
+        new = smoothed(u, 0.5)
+        moved = np.abs(new - u).max()
+        u = new
+        rounds += 1
+    return u, moved, rounds
+
+
+def conjugate_gradient(A, b, n):
+    x = b * 0
+    r = b - A @ x
+    p = r.copy()
+    rr = r @ r
+    for k in range(n):  # noqa: B007 - read behind the loop
+        if rr < 1e-16:
+            break
+        Ap = A @ p
+        alpha = rr / (p @ Ap)
+        x += alpha * p
+        r -= alpha * Ap
+        new = r @ r
+        p = r + (new / rr) * p
+        rr = new
+    return x, k
+
+
+def left_in_its_midst(u, v, n):
+    k = 0
+    while True:
+        v[1:] = 0.5 * (v[1:] + u[:-1])
+        if not v.sum() > 0.1 * (k - n) or k >= n:
+            break
+        u *= 0.5
+        k += 1
+        if u.max() < 1e-3:
+            break
+    return u.sum() + k
+
+
+def in_turns_until(u, v, n):
+    k = 0
+    while np.abs(u - v).max() > 0.01:
+        v[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u, v = v, u
+        k += 1
+        if k == n:
+            break
+    return u, v, k
+
+
+def until_a_number(u, n):
+    time = 0.0
+    while time < 0.1 * n:
+        u = smoothed(u, 0.5)
+        time += 0.1
+    else:
+        u = u + 1
+    return u, time
+
+
+def returned_from(u, n):
+    for k in range(2 * n):
+        u = smoothed(u, 0.5)
+        if k == n and (u.max() > 2 or not u.min() < 0):
+            return u, k
+    return u
+
+
+def one_in_another(u, source, n):
+    for k in range(n % 7):
+        while u.max() > 0.7:
+            u = u * 0.9
+        u = u + 0.1 * source[k]
+    return u
+
+
+def another_in_one(u, source, n):
+    k = 0
+    while u.min() < n % 7:
+        for t in range(9):
+            u = smoothed(u, 0.5) + 0.01 * source[t]
+            if u.max() > 5 + k:
+                break
+        k += 1
+    return u, k
+
+
+def never_begun(u, n):
+    while u.max() > 100 + n:
+        u = u * 0.5
+    return u
+
+
+# Loops that a condition ends, by a value of an array's or by a number.
+ENDED = {
+    f.__name__: (f, args)
+    for f, *args in [
+        (until_it_is_still, U), (conjugate_gradient, A @ A.T, B), (left_in_its_midst, U, V),
+        (in_turns_until, U, V), (until_a_number, U), (never_begun, U), (left_early, U), (returned_from, U),
+        (one_in_another, U, SOURCE), (another_in_one, U, SOURCE),
+    ]
+}  # fmt: skip
 # name: (function, arguments but the last)
 PROGRAMS = {
     f.__name__: (f, args)
@@ -371,7 +476,7 @@ READ_BY_INDEX = ("read_by_index", "a_counter", "backwards", "in_strides")
 OTHERS = {
     f.__name__: (f, args)
     for f, *args in [
-        (with_history, U, V), (left_early, U), (of_growing_parts, U), (listed, U),
+        (with_history, U, V), (of_growing_parts, U), (listed, U),
         (with_two_names, U, V), (of_a_view, U), (asked, U), (turned_by_a_branch, U, V),
         (nested, U, SOURCE), (begun, U), (of_the_one_before, U), (of_another_type, U),
         (of_another_dtype, U, V), (of_another_shape, U, V[:4].copy()), (first_alone, U),

@@ -39,25 +39,52 @@ def statement(drawn):
     return textwrap.indent(drawn.choice(STATEMENTS).format(a=a, b=b, c=c, e=e), "        ")
 
 
-def program(seed):
+ENDS = ("{a}.max() > {limit}", "s > {limit} or {a}[0] < 0.1", "not {a}.min() < {limit}", "t > 5")
+
+
+def end(drawn, leaves):
+    test = drawn.choice(ENDS).format(a=drawn.choice("uvw"), limit=drawn.choice([0.2, 0.6, 1.5]))
+    return f"        if {test}:\n            {leaves}"
+
+
+def looped(drawn):
+    """The lines of a loop over a range."""
+    rounds = drawn.choice(["n", "1, n + 1", "n, 0, -1", "0, 2 * n, 2"])
+    body = [statement(drawn) for _ in range(drawn.choice([1, 2, 3, 4]))]
+    return [f"    for t in range({rounds}):", *body]
+
+
+def ended(drawn):
+    """The lines of a loop that conditions end."""
+    body = [statement(drawn) for _ in range(drawn.choice([1, 2, 3, 4]))]
+    for _ in range(drawn.choice([0, 1, 2])):
+        leaves = drawn.choice(["break", "break", "return u, v, w, s, t"])
+        body.insert(drawn.randrange(len(body) + 1), end(drawn, leaves))
+    if drawn.random() < 0.3:
+        return ["    t = 0", "    for t in range(n):", *body]
+    test = drawn.choice(["t < n", f"t < n and {drawn.choice('uvw')}.max() < 4", "True"])
+    last = ["        t += 1", "        if t >= n:\n            break"]
+    return ["    t = 0", f"    while {test}:", *body, *last]
+
+
+def program(seed, lines=looped):
     """A function of three arrays, rows to read, and a number of rounds."""
     drawn = random.Random(seed)
-    rounds = drawn.choice(["n", "1, n + 1", "n, 0, -1", "0, 2 * n, 2"])
     text = "\n".join([
-        HELPERS, "def looped(u, v, w, S, n):", "    s, k = 0.5, 2", f"    for t in range({rounds}):",
-        *(statement(drawn) for _ in range(drawn.choice([1, 2, 3, 4]))),
+        HELPERS, "def looped(u, v, w, S, n):", "    s, k = 0.5, 2", *lines(drawn),
         f"    {drawn.choice('uvw')}[0] = 7.0", "    return u, v, w, s, k",
     ])  # fmt: skip
-    name, made = f"drawn_{seed}.py", {"np": np}
+    name, made = f"drawn_{lines.__name__}_{seed}.py", {"np": np}
     linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
     exec(compile(text, name, "exec"), made)
     return made["looped"]
 
 
 @pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
+@pytest.mark.parametrize("lines", [looped, ended])
 @pytest.mark.parametrize("seed", range(16))
-def test_a_loop_that_is_drawn_is_what_numpy_has(rolled, seed):
-    looped, values = program(seed), np.random.default_rng(seed)
+def test_a_loop_that_is_drawn_is_what_numpy_has(rolled, seed, lines):
+    looped, values = program(seed, lines), np.random.default_rng(seed)
     fused = ow.fuse(looped)
     arrays = [values.random(12), values.random(12), values.random(12), values.random((40, 12))]
     for n in (9, 1, 4):

@@ -5,7 +5,7 @@ import pytest
 
 import opweave as ow
 from tests.rounds.cupy_by_shim import on_gpu
-from tests.rounds.programs import OTHERS, PROGRAMS
+from tests.rounds.programs import ENDED, OTHERS, PROGRAMS
 from tests.support import gpu_on_host
 
 pytestmark = pytest.mark.nvrtc
@@ -52,6 +52,19 @@ def test_a_loop_is_rolled_bit_for_bit_as_it_would_be_written_out(rolled, name):
     loop = loop_of(fused)
     assert loop.rounds.why == ""
     assert loop.rounds.listed
+
+
+@pytest.mark.parametrize("name", ENDED)
+def test_a_loop_that_a_condition_ends_runs_as_many_rounds_as_numpys(rolled, name):
+    function, args = ENDED[name]
+    fused = ow.fuse(function)
+    for n in (N, 1, N + 3, 200):
+        own, numpys = given(args), copied(args)
+        found, wanted = fused(*own, n), function(*numpys, n)
+        for a, b in zip((*leaves(found), *own), (*leaves(wanted), *numpys), strict=True):
+            np.testing.assert_allclose(np.asarray(a), b, rtol=1e-7, atol=1e-12)
+    assert fused.fallback.device_loops.left == ""
+    assert loop_of(fused).rounds.single or name == "never_begun"
 
 
 @pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
@@ -199,6 +212,47 @@ def test_explain_says_how_rounds_are_launched(rolled):
         "a round: 1 kernel(s), as CUDA graphs", "a round: 1 kernel(s), from a list",
         "2 rounds: 2 kernel(s), as CUDA graphs",
     ]  # fmt: skip
+
+
+def test_explain_says_how_often_a_condition_is_read_back(rolled):
+    function, args = ENDED["conjugate_gradient"]
+    found = ow.fuse(function).explain(*given(args), N)
+
+    assert found.text.startswith("conjugate_gradient: the rounds of the loop at line ")
+    assert "by a call each (a condition is read back before the next one)" in found.text
+
+
+def test_pieces_of_a_round_are_traced_once_for_all_rounds(rolled):
+    function, args = ENDED["conjugate_gradient"]
+    fused = ow.fuse(function)
+    fused(*given(args), N)
+    rounds = loop_of(fused).rounds
+    kinds = len(rounds.known)
+    fused(*given([2 * args[0], args[1]]), 2 * N)
+
+    assert len(rounds.known) == kinds
+    assert fused.fallback.device_loops.left == ""
+
+
+def test_a_piece_that_is_no_whole_is_pythons_and_the_next_call_runs_in_parts(rolled):
+    def sorted_until(u, n):
+        u = added_to(u, 0.5)
+        while u[0] > 0.1 / n:
+            u = u * 0.5
+            if u[1] > u[2] and u.max() > 0:
+                u = np.sort(u)
+        return u
+
+    def added_to(u, a):
+        u += a
+        return u
+
+    fused, u = ow.fuse(sorted_until), PROGRAMS["heat"][1][0]
+    for n in (1, 3, 2):
+        own, numpy = on_gpu(u), u.copy()
+        found, wanted = fused(own, n), sorted_until(numpy, n)
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(own), numpy, rtol=1e-12)
 
 
 def test_settings_leave_loops_as_they_were(rolled):
