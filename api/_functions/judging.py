@@ -59,8 +59,9 @@ class Judging:
 
     def _may_be_rolled(self, call: Call) -> bool:
         """Whether a call that is long may have a loop of its own, which is not written out."""
-        if is_on_gpu(call):
-            return self._may_roll_there(call)
+        if is_on_gpu(call):  # pieces of a round are calls; a whole, where it is one, is faster
+            may_end = self.device_loops.may_end(self._plain.by_size(call))
+            return self._may_roll_there(call) and not may_end
         return self.loops.has_own() and self._may_roll(call)
 
     def _may_roll_there(self, call: Call) -> bool:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.compiler.pipeline import specialise
 from tests.rounds.cupy_by_shim import on_gpu
 from tests.rounds.programs import ENDED, OTHERS, PROGRAMS
 from tests.support import gpu_on_host
@@ -11,6 +12,7 @@ from tests.support import gpu_on_host
 pytestmark = pytest.mark.nvrtc
 N = 11
 N_OF_TESTS = 5
+OF_NUMBERS = ("until_a_number", "left_early")  # which no array ends
 
 
 def given(args):
@@ -64,7 +66,19 @@ def test_a_loop_that_a_condition_ends_runs_as_many_rounds_as_numpys(rolled, name
         for a, b in zip((*leaves(found), *own), (*leaves(wanted), *numpys), strict=True):
             np.testing.assert_allclose(np.asarray(a), b, rtol=1e-7, atol=1e-12)
     assert fused.fallback.device_loops.left == ""
-    assert loop_of(fused).rounds.single or name == "never_begun"
+    assert name in OF_NUMBERS or loop_of(fused).rounds.single or name == "never_begun"
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_a_loop_that_numbers_end_is_a_whole_unless_it_is_long(gpu, name, monkeypatch):
+    function, args = ENDED[name]
+    for most, is_rolled in ((specialise.MOST_LOWERED, False), (100, True)):
+        monkeypatch.setattr(specialise, "MOST_LOWERED", most)
+        fused, numpys = ow.fuse(function), copied(args)
+        found, wanted = fused(*given(args), 40), function(*numpys, 40)
+        for a, b in zip(leaves(found), leaves(wanted), strict=True):
+            np.testing.assert_allclose(np.asarray(a), b, rtol=1e-7, atol=1e-12)
+        assert (loop_of(fused) is not None) == is_rolled
 
 
 @pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
