@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import Any
+
+import numpy as np
 
 from opweave._functions.budget import TooLongError, tell, warn_of_limit
 from opweave._functions.judging import Judging
@@ -226,7 +229,7 @@ class Fallback(Judging):
             raise ByNumPy(f"{never}.  Its kernels do not run: {why}", never)
         ready = self._preparing.calls.find(call, False) if why.shared else None
         if ready is not None and self._pace.is_as_well(call, ready.found.variant.trace.graph):
-            raise ByNumPy("")
+            raise ByNumPy("", silent=True)
         return self.in_parts(call, out)
 
     def in_parts(self, call: Call, out: Any) -> Any:
@@ -252,7 +255,8 @@ class Fallback(Judging):
         run = self.loops.runner(told.rolled, told.lines) if is_rolled else self.given
         if told.again:
             self._preparing.calls.leave(run, args, kwargs, told.exact)
-        result, why = run(*args, **kwargs), str(told)
+        with np.errstate(all="ignore") if told.silent else nullcontext():
+            result, why = run(*args, **kwargs), str(told)
         if told.stays and not self.loops.runs(told.rolled):
             keep(self._plain, told.rolled, (why, told.once, False))
         if why and not self.loops.runs(told.rolled) and self._is_news(told.once):

@@ -71,6 +71,7 @@ class ByNumPy(Exception):
         stays: calls of these kinds are NumPy's from now on, if C runs none of their loops.
         lines: kernels may run lines of it, too.
         on_gpu: the kinds of a call whose rounds are launched one after the other.
+        silent: NumPy gives no warning and raises none, as in other calls kernels do not.
     """
 
     def __init__(
@@ -84,11 +85,12 @@ class ByNumPy(Exception):
         stays: bool = False,
         lines: bool = False,
         on_gpu: Any = None,
+        silent: bool = False,
     ):
         super().__init__(why)
         self.once = why if once is None else once
         self.exact, self.again, self.rolled, self.learns = exact, again, rolled, learns
-        self.stays, self.lines, self.on_gpu = stays, lines, on_gpu
+        self.stays, self.lines, self.on_gpu, self.silent = stays, lines, on_gpu, silent
 
 
 class Pace:

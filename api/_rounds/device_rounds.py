@@ -45,12 +45,12 @@ Names = dict[str, Any]
 class NotRolledError(OpweaveError):
     """Kernels do not run a round of a loop, and nothing of it was written.
 
-    Attributes:
-        done: rounds before it.
-        again: so it will be in calls of the same kinds.
+    Attributes: ``done``: rounds before it; ``again``: so it will be in calls of the same kinds.
     """
 
-    done, again = 0, True
+    def __init__(self, text: str, again: bool = True):
+        super().__init__(text)
+        self.done, self.again = 0, again
 
 
 @dataclass
@@ -142,10 +142,8 @@ class DeviceRounds:
             self._check(ready, call)
         try:
             made = ready(call.values, call.containers)
-        except Unwritten as why:  # such as arrays that share memory in this call
-            shared = NotRolledError(f"{why}")
-            shared.again = False
-            raise shared from why
+        except Unwritten as why:  # such as shared memory
+            raise NotRolledError(f"{why}", again=False) from why
         names |= zip(self.split.results, made, strict=True)
         self._settled = self._kinds(names) == kinds
         if is_new or found is None:
@@ -169,6 +167,8 @@ class DeviceRounds:
             if is_long or (self.split.is_asking and isinstance(error, BREAKS)):
                 return None
             raise NotRolledError(f"{error}") from error
+        except Exception as error:  # which Python raises in its turn, behind what comes before
+            raise NotRolledError(f"it raised {type(error).__name__}", again=False) from None
 
     def _called(self, fused: StepLike, given: Mapping[str, Any], names: Names) -> Rest:
         """Run a round as a call that looks for itself how its loop is run."""

@@ -6,12 +6,12 @@ processor waits for the truth of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from opweave._rounds.carried import StepLike
 from opweave._rounds.device_rounds import DeviceRounds, Fuse, Names, NotRolledError, Rest
-from opweave._rounds.passages import Ending, Passage
+from opweave._rounds.passages import Passage
 from opweave._rounds.splitting import Split
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.pipeline.driver import Options
@@ -37,7 +37,6 @@ class EndedRounds:
     """Runs the rounds of one loop until one of its conditions ends it.
 
     Attributes:
-        left: why Python ran pieces of the last call, or "".
         why: why rounds are run one by one.
         listed, single: how many ran from a list, and how many did not.
     """
@@ -51,52 +50,50 @@ class EndedRounds:
             for p in split.pieces
         ]
         self._truths: dict[Any, StepLike | Callable[..., Any]] = {}
-        self.single, self.left = 0, ""
+        self.single = 0
 
     @property
     def known(self) -> list[Rest]:
         """How pieces run, of the kinds that there were."""
         return [rest for p in self._pieces if isinstance(p, RoundPiece) for rest in p.known]
 
-    def __call__(self, names: Names, items: Iterable[int]) -> Passage | None:
+    def __call__(self, names: Names, items: Iterable[int]) -> tuple[Passage | None, str]:
         """Run all rounds, and let names have what they leave.
 
-        Returns lines that the function ends with instead of those behind the loop, if it does.
+        Returns lines that the function ends with instead of those behind the loop, if it does,
+        and why Python ran pieces, or "".
 
         Raises:
             NotRolledError: the first piece is no whole, and nothing was done yet that shows.
         """
-        self.left, by_python, is_first = "", set[RoundPiece](), self._split.is_pure
+        by_python: dict[RoundPiece, str] = {}
+        may_refuse = self._split.is_pure
         for item in items:
             names[self._split.target] = item
             for piece in self._pieces:
-                if isinstance(piece, Ending):
-                    if piece.holds(lambda lines: self._truth(lines, names)) == piece.is_when:
-                        return piece.behind
-                    continue
-                self._run(piece, names, item, by_python, is_first)
-                is_first = False
+                if isinstance(piece, RoundPiece):
+                    self._run(piece, names, item, by_python, may_refuse)
+                    may_refuse = False
+                elif piece.holds(lambda lines: self._truth(lines, names)) == piece.is_when:
+                    return piece.behind, _first(by_python)
+                else:
+                    may_refuse = may_refuse and piece.is_pure
             self.single += 1
-        return None
+        return None, _first(by_python)
 
     def _run(
-        self,
-        piece: RoundPiece,
-        names: Names,
-        item: int,
-        by_python: set[RoundPiece],
-        is_first: bool,
-    ) -> None:
+        self, piece: RoundPiece, names: Names, item: int, by_python: dict[RoundPiece, str],
+        may_refuse: bool,
+    ) -> None:  # fmt: skip
         """Run a piece; by Python where it is no whole and something may have been done."""
         if piece not in by_python:
             try:
                 piece.one(names, (item,), 0)
                 return
             except NotRolledError as error:
-                if is_first and error.again:
+                if may_refuse and error.again:
                     raise
-                by_python.add(piece)
-                self.left = self.left or (f"{error}" if error.again else "")
+                by_python[piece] = f"{error}" if error.again else ""
         piece.by_python(names, item)
 
     def _truth(self, lines: Passage, names: Names) -> bool:
@@ -108,3 +105,7 @@ class EndedRounds:
             made = lines.function(given, None)
             self._truths[key] = made if is_plain else self._fuse(made, self._options)
         return bool(self._truths[key](*(names[n] for n in given)))
+
+
+def _first(reasons: Mapping[Any, str]) -> str:
+    return next(filter(None, reasons.values()), "")

@@ -59,13 +59,13 @@ class LoopOnGpu:
         found.apply_defaults()
         names: Names = {**found.arguments}
         own = [n for n in whole.parameters if n in whole.before.read or is_array(names[n])]
-        kept = sorted(whole.before.stored & whole.needed)
+        kept = sorted(whole.kept)
         if whole.before.nodes:
             names |= zip(kept, self._run(whole.before, own, kept, names), strict=True)
         behind = whole.behind
         if isinstance(self.rounds, EndedRounds):
-            behind = self.rounds(names, self._items(names)) or behind
-            left = self.rounds.left
+            instead, left = self.rounds(names, self._items(names))
+            behind = instead or behind
         else:
             left = self._loop(self.rounds, names, items := self._items(names))
             if items:

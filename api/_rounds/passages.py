@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
 
 from opweave.compiler.captures.source import code_of, read_in, stored_in
@@ -13,6 +14,8 @@ from opweave.compiler.captures.source import code_of, read_in, stored_in
 # Where a function that was made here has its tree.
 TREE = "__opweave_tree__"
 Loop = ast.For | ast.While
+# Functions in a condition that change nothing.
+ASKING = frozenset(("abs", "all", "any", "float", "int", "len", "max", "mean", "min", "sum"))
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class Ending:
         is_when: it ends where the condition holds; else where it does not.
         behind: lines in the place of those behind the loop; None for these.
         read: names of the function's own that both read; it assigns to none.
+        is_pure: it may be asked again, as if it had not been.
     """
 
     sure = frozenset[str]()
@@ -101,6 +105,8 @@ class Ending:
     ):  # fmt: skip
         self.is_when, self.behind = is_when, behind
         self._asked = _asked(function, test, own)
+        called = (n.func for n in ast.walk(test) if isinstance(n, ast.Call))
+        self.is_pure = all(getattr(f, "id", getattr(f, "attr", "")) in ASKING for f in called)
         self.read = (read_in(test) & own).union(behind.read if behind else ())
 
     def holds(self, truth: Callable[[Passage], bool]) -> bool:
@@ -116,13 +122,19 @@ def _asked(function: FunctionType, test: ast.expr, own: frozenset[str]) -> Asked
     """``and``, ``or`` and ``not`` are Python's; what is between them is a function each."""
     if isinstance(test, ast.BoolOp):
         parts = [_asked(function, value, own) for value in test.values]
-        joined = all if isinstance(test.op, ast.And) else any
-        return lambda truth: joined(part(truth) for part in parts)
+        return partial(_joined, parts, isinstance(test.op, ast.And))
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         part = _asked(function, test.operand, own)
         return lambda truth: not part(truth)
     lines = passage_of(function, [ast.copy_location(ast.Return(test), test)], own)
     return lambda truth: truth(lines)
+
+
+def _joined(parts: Sequence[Asked], is_and: bool, truth: Callable[[Passage], bool]) -> bool:
+    for part in parts:  # no generator, which would change a StopIteration
+        if part(truth) != is_and:
+            return not is_and
+    return is_and
 
 
 def passage_of(function: FunctionType, nodes: Sequence[ast.stmt], own: frozenset[str]) -> Passage:

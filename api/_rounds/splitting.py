@@ -113,13 +113,34 @@ class Split:
 
     @property
     def needed(self) -> frozenset[str]:
-        """What the loop and the lines behind it read of what was there before."""
+        """What the loop, or the lines behind it, surely read of what was there before."""
+        if self.pieces:
+            return self._needed_by_pieces
         kept = {*self.results} - self.round.sure
         behind = self.behind.read - ({self.target} | {*self.results} & self.round.sure)
         within = self.round.read - {self.target}
-        ends = (piece.read for piece in self.pieces if isinstance(piece, Ending))
-        asked = self.items.read if self.items is not None else frozenset[str]()
-        return frozenset(within | behind | kept | asked).union(*ends) - {self.target}
+        return frozenset(within | behind | kept | (self.items.read if self.items else frozenset()))
+
+    @cached_property
+    def _needed_by_pieces(self) -> frozenset[str]:
+        """The same of a round that may end before any of its pieces."""
+        needed, sure = self.items.read if self.items else frozenset[str](), {self.target}
+        for piece in self.pieces:
+            needed |= (piece.read | self.passed_by(piece)) - sure
+            sure |= piece.sure
+        return needed
+
+    def passed_by(self, piece: Passage | Ending) -> frozenset[str]:
+        """Results that a piece may leave as they are, so that it has to be given them."""
+        if isinstance(piece, Ending):
+            return frozenset()
+        return piece.stored & {*self.results} - piece.sure
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """What the lines before the loop leave; names keep that where no round comes."""
+        may = {*self.results} | self.behind.read if self.pieces else frozenset[str]()
+        return self.before.stored & (self.needed | may)
 
     def only(self, lines: Passage) -> Split:
         """The same with rounds of these lines alone, and what they leave."""
@@ -149,13 +170,13 @@ def split(function: FunctionType) -> Split:
     )
     behind = passage_of(function, [*loop.orelse, *tree.body[at + 1 :]], own)
     pieces = _pieces(function, loop, own)
-    ends = frozenset[str]().union(*(p.read for p in pieces if isinstance(p, Ending)))
-    results = inside.stored & (inside.read | behind.read | ends) - {target}
+    between = frozenset[str]().union(*(piece.read for piece in pieces))
+    results = inside.stored & (inside.read | behind.read | between) - {target}
     kept = (*sorted(results),)
     made = Split(before, inside, behind, loop, parameters, target, kept, pieces)
     bound = before.sure.union(parameters)
-    is_bound = _is_bound(made, bound) if pieces else results <= inside.sure | bound
-    if not made.needed <= bound or not is_bound or target in inside.stored | before.stored:
+    is_bound = made.needed <= bound and (bool(pieces) or results <= inside.sure | bound)
+    if not is_bound or not made.kept <= bound or target in inside.stored | before.stored:
         raise NoLoopError(f"{name} has names in its loop that may be nobody's")
     return made
 
@@ -200,19 +221,6 @@ def _leaves(node: ast.If) -> bool:
     """Whether a statement is a condition, and a break or a return where it holds."""
     is_one = not node.orelse and len(node.body) == 1
     return is_one and isinstance(node.body[0], ast.Break | ast.Return)
-
-
-def _is_bound(made: Split, bound: frozenset[str]) -> bool:
-    """Whether each piece of a round, and the lines behind, find the names that they read."""
-    known = bound | {made.target}
-    for piece in made.pieces:
-        kept = frozenset[str]()
-        if isinstance(piece, Passage):
-            kept = piece.stored & {*made.results} - piece.sure
-        if not piece.read | kept <= known:
-            return False
-        known |= piece.sure
-    return True
 
 
 def _tree_of(function: FunctionType) -> ast.FunctionDef:

@@ -48,8 +48,9 @@ PARTS = frozenset(
 )
 # Builtin classes that code names to ask ``isinstance``, too.
 CALLED = ("bytes", "bytearray")
-# Methods that the class of arrays looks at the class of its first argument for.
-METHODS = frozenset(name for name in dir(np.ndarray) if callable(getattr(np.ndarray, name)))
+# What takes arrays of the class alone, where it is asked of the class.
+DESCRIPTORS = types.MethodDescriptorType, types.WrapperDescriptorType
+METHODS = frozenset(n for n, found in vars(np.ndarray).items() if isinstance(found, DESCRIPTORS))
 # Modes of files of bytes, which take the memory of what is written.
 OF_BYTES = re.compile(r"[rwax]\+?b\+?|[rwax]b?\+b?")
 
@@ -125,9 +126,8 @@ def _opaque(fn: Function) -> Iterator[str]:
         path = ".".join([place.name, *attributes])
         if _is_opaque(value):
             yield _taking(path)
-        elif value is np.ndarray and path.split(".")[-1] in METHODS:
-            name = path.split(".")[-1]
-            yield f"it uses {path}, which takes arrays alone, no stand-in; write x.{name}()"
+        elif value is np.ndarray and attributes and attributes[-1] in METHODS:
+            yield f"it uses {path}, which takes no stand-in for an array; use the array's own"
 
 
 def _taking(name: str) -> str:

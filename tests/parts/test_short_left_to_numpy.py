@@ -436,9 +436,18 @@ def grown(u, v):
     u += np.exp(v)
 
 
+def largest(u, v):  # of two zeros either one
+    u[:] = np.maximum(u, v)
+
+
+def narrowed(u, v):  # beyond an integer anything
+    u[:] = (u + v).astype(np.int8)
+
+
 @pytest.mark.host
 @pytest.mark.parametrize(("function", "size", "is_numpys"), [
-    (added, 30, True), (scaled_into, 30, True), (grown, 30, False), (mixed, 2_000_000, False)
+    (added, 30, True), (scaled_into, 30, True), (grown, 30, False), (mixed, 2_000_000, False),
+    (largest, 30, False), (narrowed, 30, False),
 ])  # fmt: skip
 def test_who_runs_a_call_whose_arguments_share_memory(function, size, is_numpys):
     """NumPy, where it has the kernels' bits and is done sooner; else parts, with these bits."""
@@ -451,3 +460,16 @@ def test_who_runs_a_call_whose_arguments_share_memory(function, size, is_numpys)
 
     assert (fused._parts.compiled == 0) == is_numpys
     np.testing.assert_array_equal(u[:-1], apart[0][:-1])
+
+
+def test_numpy_gives_no_warnings_in_the_place_of_kernels():
+    def divided(u, v):
+        u /= v
+
+    memory = np.zeros(60)
+    fused = ow.fuse(divided)
+    with np.errstate(all="raise"):
+        fused(memory[:30].copy(), memory[:30].copy())
+        fused(memory[:30], memory[29:-1])
+    assert np.isnan(memory[:30]).all()
+    assert fused._parts.compiled == 0

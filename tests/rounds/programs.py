@@ -443,6 +443,56 @@ def another_in_one(u, source, n):
     return u, k
 
 
+def with_a_name_across_a_condition(u, n):
+    k = 0
+    while True:
+        w = u * 2
+        if k % 2:  # noqa: SIM108 - what is tried
+            half = w * 0.5
+        else:
+            half = u
+        if u.max() < 0.01 or k > n:
+            break
+        u = w * 0.25 + 0.1 * half
+        k += 1
+    return u, k
+
+
+def asked_for_what_the_round_made(u, n):
+    for k in range(n):  # noqa: B007 - read behind the loop
+        r = u * 0.5 - u
+        if np.abs(r).max() < 1e-3:
+            break
+        u = u + r
+    return u, k
+
+
+def with_names_from_before(u, v, n):
+    w, found, last = u * 3, False, -1
+    for k in range(n):
+        if u.max() < 0.5:
+            break
+        w = u * 2
+        found, last = True, k
+        u = u * 0.5 + 0.1 * v
+    while u.max() > 100:
+        v = u * 0.5
+        u = u * 0.5
+    return w, found, last, v
+
+
+def with_a_loop_behind_a_condition(u, n):
+    k = 0
+    while k < n:
+        c = 0.5 / (1 + k)
+        if u.max() > 50:
+            break
+        for _ in range(3):
+            u = u * c + 1
+        k += 1
+    return u
+
+
 def never_begun(u, n):
     while u.max() > 100 + n:
         u = u * 0.5
@@ -456,8 +506,13 @@ ENDED = {
         (until_it_is_still, U), (conjugate_gradient, A @ A.T, B), (left_in_its_midst, U, V),
         (in_turns_until, U, V), (until_a_number, U), (never_begun, U), (left_early, U), (returned_from, U),
         (one_in_another, U, SOURCE), (another_in_one, U, SOURCE),
+        (with_a_name_across_a_condition, U), (asked_for_what_the_round_made, U),
+        (with_names_from_before, U, V),
+        (with_a_loop_behind_a_condition, U),
     ]
 }  # fmt: skip
+NO_ROUND = ("never_begun", "names_from_before_alone")
+ENDED["names_from_before_alone"] = with_names_from_before, [U * 0, V]
 # name: (function, arguments but the last)
 PROGRAMS = {
     f.__name__: (f, args)

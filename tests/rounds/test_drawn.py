@@ -39,7 +39,8 @@ def statement(drawn):
     return textwrap.indent(drawn.choice(STATEMENTS).format(a=a, b=b, c=c, e=e), "        ")
 
 
-ENDS = ("{a}.max() > {limit}", "s > {limit} or {a}[0] < 0.1", "not {a}.min() < {limit}", "t > 5")
+ENDS = ("{a}.max() > {limit}", "s > {limit} or {a}[0] < 0.1", "not {a}.min() < {limit}", "t > 5",
+        "made is not None and made.max() > {limit}")  # fmt: skip
 
 
 def end(drawn, leaves):
@@ -57,14 +58,19 @@ def looped(drawn):
 def ended(drawn):
     """The lines of a loop that conditions end."""
     body = [statement(drawn) for _ in range(drawn.choice([1, 2, 3, 4]))]
+    a, b = drawn.choice("uvw"), drawn.choice("uvw")
+    body.insert(drawn.randrange(len(body) + 1), f"        made = {a} * 0.5")
+    made = body.index(f"        made = {a} * 0.5")
+    body.insert(drawn.randrange(made + 1, len(body) + 1), f"        {b} = made + 0.1 * {b}")
     for _ in range(drawn.choice([0, 1, 2])):
         leaves = drawn.choice(["break", "break", "return u, v, w, s, t"])
         body.insert(drawn.randrange(len(body) + 1), end(drawn, leaves))
     if drawn.random() < 0.3:
-        return ["    t = 0", "    for t in range(n):", *body]
+        return ["    t, made = 0, None", "    for t in range(n):", *body]
+    before = drawn.choice(["    t = 0", "    t, made = 0, None", f"    t, made = 0, {a} + 1"])
     test = drawn.choice(["t < n", f"t < n and {drawn.choice('uvw')}.max() < 4", "True"])
     last = ["        t += 1", "        if t >= n:\n            break"]
-    return ["    t = 0", f"    while {test}:", *body, *last]
+    return [before, f"    while {test}:", *body, *last]
 
 
 def program(seed, lines=looped):
@@ -80,6 +86,14 @@ def program(seed, lines=looped):
     return made["looped"]
 
 
+def outcome(function, *args):
+    """What a call returns; nothing where a name has no value yet."""
+    try:
+        return function(*args)
+    except UnboundLocalError:
+        return ()
+
+
 @pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
 @pytest.mark.parametrize("lines", [looped, ended])
 @pytest.mark.parametrize("seed", range(16))
@@ -89,6 +103,7 @@ def test_a_loop_that_is_drawn_is_what_numpy_has(rolled, seed, lines):
     arrays = [values.random(12), values.random(12), values.random(12), values.random((40, 12))]
     for n in (9, 1, 4):
         own, numpys = [on_gpu(a) for a in arrays], [a.copy() for a in arrays]
-        found, wanted = fused(*own, n), looped(*numpys, n)
+        found, wanted = outcome(fused, *own, n), outcome(looped, *numpys, n)
+        assert len(found) == len(wanted)
         for a, b in zip((*found, *own), (*wanted, *numpys), strict=True):
             np.testing.assert_allclose(np.asarray(a), b, rtol=1e-7, atol=1e-9)

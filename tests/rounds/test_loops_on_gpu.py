@@ -6,7 +6,7 @@ import pytest
 import opweave as ow
 from opweave.compiler.pipeline import specialise
 from tests.rounds.cupy_by_shim import on_gpu
-from tests.rounds.programs import ENDED, OTHERS, PROGRAMS
+from tests.rounds.programs import ENDED, NO_ROUND, OTHERS, PROGRAMS
 from tests.support import gpu_on_host
 
 pytestmark = pytest.mark.nvrtc
@@ -66,7 +66,7 @@ def test_a_loop_that_a_condition_ends_runs_as_many_rounds_as_numpys(rolled, name
         for a, b in zip((*leaves(found), *own), (*leaves(wanted), *numpys), strict=True):
             np.testing.assert_allclose(np.asarray(a), b, rtol=1e-7, atol=1e-12)
     assert fused.fallback.device_loops.left == ""
-    assert name in OF_NUMBERS or loop_of(fused).rounds.single or name == "never_begun"
+    assert name in (*OF_NUMBERS, *NO_ROUND) or loop_of(fused).rounds.single
 
 
 @pytest.mark.parametrize("name", OF_NUMBERS)
@@ -266,6 +266,60 @@ def test_a_piece_that_is_no_whole_is_pythons_and_the_next_call_runs_in_parts(rol
         own, numpy = on_gpu(u), u.copy()
         found, wanted = fused(own, n), sorted_until(numpy, n)
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(own), numpy, rtol=1e-12)
+
+
+def added_to(u, v):
+    u += v
+    return u
+
+
+def asked_first(u, v, seen):
+    for _ in range(5):
+        if added_to(u, v).max() > 9 or seen.append(len(seen)):
+            break
+        u[:] = np.sort(u)
+    return u
+
+
+def asked_of_an_iterator(u, seen):
+    while u.max() > 0 and next(seen):
+        u = u * 0.9
+    return u
+
+
+def raised_behind_a_write(u, seen):
+    k = 2
+    while u.max() > 0.01:
+        u *= 0.5
+        x = 1 // k
+        if x > 5:
+            break
+        k -= 1
+    return u
+
+
+@pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
+def test_a_condition_is_asked_as_often_as_python_asks(rolled):
+    fused, (u, v) = ow.fuse(asked_first), PROGRAMS["in_turns"][1]
+    for _ in range(3):
+        own, numpy, seen, wanted = on_gpu(u), u.copy(), [], []
+        fused(own, on_gpu(v), seen), asked_first(numpy, v, wanted)
+        np.testing.assert_allclose(np.asarray(own), numpy, rtol=1e-12)
+        assert seen == wanted
+
+
+@pytest.mark.filterwarnings("ignore::opweave.OpweaveWarning")
+@pytest.mark.parametrize(("function", "raised"), [
+    (asked_of_an_iterator, StopIteration), (raised_behind_a_write, ZeroDivisionError)
+])  # fmt: skip
+def test_an_error_of_a_piece_leaves_what_python_leaves(rolled, function, raised):
+    fused, u = ow.fuse(function), PROGRAMS["heat"][1][0]
+    for _ in range(2):
+        own, numpy = on_gpu(u), u.copy()
+        for call, array in ((fused, own), (function, numpy)):
+            with pytest.raises(raised):
+                call(array, iter([1, 2, 1]))
         np.testing.assert_allclose(np.asarray(own), numpy, rtol=1e-12)
 
 
