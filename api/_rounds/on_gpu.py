@@ -58,10 +58,12 @@ class LoopOnGpu:
         found, whole = self._signature.bind(*args, **kwargs), self.split
         found.apply_defaults()
         names: Names = {**found.arguments}
-        own = [n for n in whole.parameters if n in whole.before.read or is_array(names[n])]
+        before = whole.before
+        read = before.read | (before.stored - before.sure)  # which it may leave as they are
+        own = [n for n in whole.parameters if n in read or is_array(names[n])]
         kept = sorted(whole.kept)
-        if whole.before.nodes:
-            names |= zip(kept, self._run(whole.before, own, kept, names), strict=True)
+        if before.nodes:
+            names |= zip(kept, self._run(before, own, kept, names), strict=True)
         behind = whole.behind
         if isinstance(self.rounds, EndedRounds):
             instead, left = self.rounds(names, self._items(names))

@@ -76,7 +76,8 @@ class TracerLike(Protocol):
         suspects: values for which NumPy warns where they are not finite.
         edits: what stands for operators, by name, while an edited composite is traced.
         watches: errors are looked for in what NumPy computes while tracing.
-        numbers, divisors: numbers that were computed from others; quotients with their divisors.
+        numbers, raising: numbers that were computed from others; those of them that may raise,
+            with conditions, and their truth where they do not.
         static: names of numbers whose values are part of the guard.
         counted: names of those that differ from round to round of ``ow.repeat``.
         constants: arrays that are no arguments, each with its ``array`` and its ``value``.
@@ -106,7 +107,7 @@ class TracerLike(Protocol):
     suspects: list[Value]
     edits: Mapping[str, Operator]
     numbers: list[Expr]
-    divisors: list[tuple[Expr, Expr]]
+    raising: list[tuple[Expr, Expr, bool]]
     static: set[str]
     counted: frozenset[str]
     constants: list[Any]

@@ -79,8 +79,8 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
     elif name == "pow":
         _decide_root(tracer, *pairs)
     expr = Expr(name, tuple(expr for expr, _ in pairs))
-    if name in DIVIDING:
-        _note_divisor(tracer, expr)
+    if name in RAISING:
+        _note_raising(tracer, name, expr, is_whole=all(type(v) is int for _, v in pairs))
     if tracer.catches and name in RAISING:
         tracer.decide(Expr("raises", (expr,)), False)
     if tracer.watches:
@@ -100,11 +100,14 @@ def _computed(tracer: TracerLike, name: str, operands: Sequence[Any]) -> Any:
         raise
 
 
-def _note_divisor(tracer: TracerLike, quotient: Expr) -> None:
-    """Note what divides."""
-    divisor = quotient.args[1]
-    if divisor.op != "literal":
-        tracer.divisors.append((quotient, divisor))
+def _note_raising(tracer: TracerLike, name: str, expr: Expr, is_whole: bool) -> None:
+    """Note what may raise, and the condition under which it does not: a divisor is not 0."""
+    second = expr.args[1]
+    is_known = second.op == "literal"  # it has not raised now
+    if name not in DIVIDING and not (is_known and is_whole):
+        tracer.raising.append((expr, Expr("raises", (expr,)), False))
+    elif name in DIVIDING and not is_known:
+        tracer.raising.append((expr, Expr("ne", (second, literal(0))), True))
 
 
 def _decide_type(tracer: TracerLike, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:

@@ -69,7 +69,7 @@ class Tracer(SharedMemory):
         self.watches = False  # look for errors in what NumPy computes while tracing
         self.has_faulted = False  # there was such an error
         self.numbers: list[Expr] = []  # numbers that were computed from others
-        self.divisors: list[tuple[Expr, Expr]] = []  # quotients of numbers, and their divisors
+        self.raising: list[tuple[Expr, Expr, bool]] = []  # numbers that may raise, and if not so
         self.suspects: list[Value] = []  # values for which NumPy warns where they are not finite
         self.sets_errors = False  # the function itself changes NumPy's settings of errors
         self.asks_identity = False  # the function asks whether two objects are the same

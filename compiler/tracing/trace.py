@@ -26,7 +26,7 @@ from opweave.compiler.tracing.leaving import Leaving
 from opweave.compiler.tracing.refusals import again, telling
 from opweave.compiler.tracing.results import (
     _copies,
-    _guard_divisors,
+    _guard_unread,
     _output,
     check_classes,
     containers_in,
@@ -227,7 +227,7 @@ def _traced(
     for made in constants:
         made.check()
     inputs += [Input(c.value, c.name, c.type.layout, c.type.aligned) for c in constants]
-    _guard_divisors(tracer, outputs)
+    _guard_unread(tracer, outputs)
     graph = finished(name, inputs, tuple(scalars), tracer, outputs)
     asked = {s.name for s in builder.parent if isinstance(builder.find(s), int)}
     static = frozenset(resolved_name(builder, n) for n in tracer.static) | asked

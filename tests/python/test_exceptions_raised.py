@@ -89,6 +89,40 @@ def test_texts_of_pythons_errors_name_pythons_classes(name, first):
     assert "Traced" not in ow.fuse(text)(X)[0]
 
 
+def unread_quotient(x, k):
+    y = x / k + 1 // k  # noqa: F841 - what is tried
+    return x * 2
+
+
+def unread_remainder(x, k):
+    y, z = x + 1, x * (3 % k)
+    y = z - y if k > 99 else x
+    return x * 2
+
+
+def unread_power(x, k):
+    y = x * 0.5 + 1e200 ** (2 - k)  # noqa: F841 - what is tried
+    return x * 2
+
+
+def unread_shift(x, k):
+    1 << (k - 1)
+    return x * 2
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("function", "raised"), [
+    (unread_quotient, ZeroDivisionError), (unread_remainder, ZeroDivisionError),
+    (unread_power, OverflowError), (unread_shift, ValueError),
+])  # fmt: skip
+def test_a_number_that_nobody_reads_raises_as_pythons(function, raised):
+    fused = ow.fuse(function, fullgraph=True)
+    np.testing.assert_array_equal(fused(X, 2), X * 2)
+    with pytest.raises(raised):
+        fused(X, 0)
+    np.testing.assert_array_equal(fused(X, 3), X * 2)
+
+
 def power_of_ten(x, s):
     try:
         y = 10.0**s

@@ -493,6 +493,24 @@ def with_a_loop_behind_a_condition(u, n):
     return u
 
 
+def with_a_parameter_set_in_a_branch(u, b, n):
+    if n > 3:
+        b = 0.5
+    k = 0
+    while u.max() > 0.1 and k < n:
+        u = u * b
+        k += 1
+    return u, b
+
+
+def set_in_a_branch_before(u, b, n):
+    if n > 3:
+        b = 0.5
+    for _ in range(n):
+        u = u * b + 0.1 * np.roll(u, 1)
+    return u, b
+
+
 def never_begun(u, n):
     while u.max() > 100 + n:
         u = u * 0.5
@@ -508,7 +526,7 @@ ENDED = {
         (one_in_another, U, SOURCE), (another_in_one, U, SOURCE),
         (with_a_name_across_a_condition, U), (asked_for_what_the_round_made, U),
         (with_names_from_before, U, V),
-        (with_a_loop_behind_a_condition, U),
+        (with_a_loop_behind_a_condition, U), (with_a_parameter_set_in_a_branch, U, 0.75),
     ]
 }  # fmt: skip
 NO_ROUND = ("never_begun", "names_from_before_alone")
@@ -523,6 +541,7 @@ PROGRAMS = {
         (read_by_index, U, SOURCE, 0.01), (a_counter, U, SOURCE), (backwards, U, SOURCE),
         (in_strides, U, SOURCE), (a_branch, U), (helped, U), (twice, U, V),
         (in_a_ring, U, V, V[::-1].copy()), (kept, U, V),
+        (set_in_a_branch_before, U, 0.75),
     ]
 }  # fmt: skip
 # Of those, the ones whose source has no more than 64 rows.
