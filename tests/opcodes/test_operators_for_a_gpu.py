@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.compiler.ir.device import ARCHITECTURES
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind
 from tests.opcodes.test_operators import skip_raising, without_zero
@@ -53,6 +54,8 @@ def test_reductions_of_rows_agree_with_numpy(name):
     ("tile", lambda x, y: x.T + y, (BYTES, BYTES.T.copy()), "sm_89"),
     ("tile", lambda x, y: x.T * y, (TALL, TALL.T.copy()), "sm_89"),
     ("row", lambda x: x - x.max(1, keepdims=True), (BYTES,), "host"),
+    *(("row", lambda x: np.full(x.shape, True).all(1) & (x.sum(1) > 0), (X,), target)
+      for target in ARCHITECTURES),
     ("scan_parts", lambda x: np.cumsum(np.exp(x) / 2 + x, 1), (WIDE,), "sm_75"),
     ("scan_parts", lambda x: np.cumsum(np.exp(x) / 2 + x, 1), (UNEVEN,), "sm_80"),
     ("scan_ahead", lambda x: np.cumsum(np.exp(x) / 2 + x, 1), (WIDE,), "sm_80"),
