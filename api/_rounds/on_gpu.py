@@ -46,7 +46,7 @@ class LoopOnGpu:
         self._signature = inspect.signature(function)
         self._fuse, self._options = fuse, options
         self._made: dict[Any, Callable[..., Any]] = {}
-        rounds = EndedRounds if self.split.pieces else DeviceRounds
+        rounds = EndedRounds if self.split.is_ended else DeviceRounds
         self.rounds: EndedRounds | DeviceRounds = rounds(self.split, fuse, options)
 
     def __call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
@@ -238,6 +238,6 @@ class DeviceLoops:
             self._code, self._has_any, self._ends = code, False, False
             if isinstance(self._given, FunctionType) and has_loop(self._given.__code__):
                 with suppress(NoLoopError):
-                    self._ends = bool(split(self._given).pieces)
+                    self._ends = split(self._given).is_ended
                     self._has_any = True
         return self._has_any and self.fuse is not None

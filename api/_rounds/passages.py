@@ -97,7 +97,7 @@ class Ending:
         is_pure: it may be asked again, as if it had not been.
     """
 
-    sure = frozenset[str]()
+    stored = sure = frozenset[str]()
 
     def __init__(
         self, function: FunctionType, test: ast.expr, own: frozenset[str], is_when: bool,

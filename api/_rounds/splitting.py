@@ -53,7 +53,7 @@ class Split:
         parameters: of the function.
         target: the name that counts the rounds.
         results: names that a round leaves to the next one, or to the lines behind.
-        pieces: of a round that conditions may end, in order; () where none does.
+        pieces: of a round, in order, with the conditions that may end it.
     """
 
     before: Passage
@@ -63,7 +63,7 @@ class Split:
     parameters: tuple[str, ...]
     target: str
     results: tuple[str, ...]
-    pieces: tuple[Passage | Ending, ...] = ()
+    pieces: tuple[Passage | Ending, ...]
 
     @cached_property
     def items(self) -> Passage | None:
@@ -112,35 +112,25 @@ class Split:
         return any(isinstance(n, ast.While) or _jumps(n.body) for n in loops)
 
     @property
-    def needed(self) -> frozenset[str]:
-        """What the loop, or the lines behind it, surely read of what was there before."""
-        if self.pieces:
-            return self._needed_by_pieces
-        kept = {*self.results} - self.round.sure
-        behind = self.behind.read - ({self.target} | {*self.results} & self.round.sure)
-        within = self.round.read - {self.target}
-        return frozenset(within | behind | kept | (self.items.read if self.items else frozenset()))
+    def is_ended(self) -> bool:
+        """Whether conditions end the loop, or nothing does."""
+        is_while = isinstance(self.loop, ast.While)
+        return is_while or any(isinstance(piece, Ending) for piece in self.pieces)
 
     @cached_property
-    def _needed_by_pieces(self) -> frozenset[str]:
-        """The same of a round that may end before any of its pieces."""
+    def needed(self) -> frozenset[str]:
+        """What a round reads of what was there before, and may leave as it is."""
         needed, sure = self.items.read if self.items else frozenset[str](), {self.target}
         for piece in self.pieces:
-            needed |= (piece.read | self.passed_by(piece)) - sure
+            passed = piece.stored & {*self.results} - piece.sure
+            needed |= (piece.read | passed) - sure
             sure |= piece.sure
         return needed
-
-    def passed_by(self, piece: Passage | Ending) -> frozenset[str]:
-        """Results that a piece may leave as they are, so that it has to be given them."""
-        if isinstance(piece, Ending):
-            return frozenset()
-        return piece.stored & {*self.results} - piece.sure
 
     @property
     def kept(self) -> frozenset[str]:
         """What the lines before the loop leave; names keep that where no round comes."""
-        may = {*self.results} | self.behind.read if self.pieces else frozenset[str]()
-        return self.before.stored & (self.needed | may)
+        return self.before.stored & (self.needed | {*self.results} | self.behind.read)
 
     def only(self, lines: Passage) -> Split:
         """The same with rounds of these lines alone, and what they leave."""
@@ -175,8 +165,7 @@ def split(function: FunctionType) -> Split:
     kept = (*sorted(results),)
     made = Split(before, inside, behind, loop, parameters, target, kept, pieces)
     bound = before.sure.union(parameters)
-    is_bound = made.needed <= bound and (bool(pieces) or results <= inside.sure | bound)
-    if not is_bound or not made.kept <= bound or target in inside.stored | before.stored:
+    if not made.needed | made.kept <= bound or target in inside.stored | before.stored:
         raise NoLoopError(f"{name} has names in its loop that may be nobody's")
     return made
 
@@ -184,14 +173,12 @@ def split(function: FunctionType) -> Split:
 def _pieces(
     function: FunctionType, loop: Loop, own: frozenset[str]
 ) -> tuple[Passage | Ending, ...]:
-    """The pieces of a round that conditions may end; () of one that goes to its end.
+    """The pieces of a round.
 
     Raises:
         NoLoopError: a round may be left in the midst of a statement, or ``else`` asks how.
     """
     ends = [n for n in loop.body if isinstance(n, ast.If) and _leaves(n)]
-    if isinstance(loop, ast.For) and not ends:
-        return ()
     if ends and loop.orelse:
         raise NoLoopError(f"the loop of {function.__name__} has an else, and a break")
     pieces: list[Passage | Ending] = []

@@ -1,11 +1,12 @@
-"""The nodes that a trace has noted, found by what they make."""
+"""The nodes that a trace has noted: found by what they make, and those that are needed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.graph import Node, Output
+from opweave.compiler.ir.values import Value
 
 
 class NotedNodes(list[Node]):
@@ -45,3 +46,23 @@ class NotedNodes(list[Node]):
         raise TypeError("nodes are appended or replaced")
 
     __setitem__ = __delitem__ = __iadd__ = extend = insert = pop = remove = _refuse
+
+
+def live_and_dead(
+    nodes: Sequence[Node], outputs: Iterable[Output], looked_at: Set[int] = frozenset()
+) -> tuple[list[Node], list[Node]]:
+    """The nodes that outputs and other values need, and the rest.
+
+    Calls of NumPy's library, and counts, are needed for what they may raise.
+    """
+    used = {o.id for o in outputs if isinstance(o, Value)} | looked_at
+    live: list[Node] = []
+    dead: list[Node] = []
+    for node in reversed(nodes):
+        may_raise = node.is_library or node.refuses
+        if may_raise or any(r.id in used for r in node.results):
+            live.append(node)
+            used |= {v.id for v in node.values}
+        else:
+            dead.append(node)
+    return live[::-1], dead[::-1]

@@ -8,6 +8,7 @@ from typing import Any
 
 from opweave.compiler.ir.expr import value_key
 from opweave.compiler.ir.graph import FunctionGraph, Node, substitute
+from opweave.compiler.ir.noted import live_and_dead
 from opweave.compiler.ir.rewriting import Replaced
 from opweave.compiler.ir.values import Operand, Scalar, Value, operand_key
 from opweave.compiler.passes.dense import over_dense
@@ -218,7 +219,7 @@ def unread(graph: FunctionGraph) -> set[int]:
 
     This is asked before reads move, since a read that moves leaves values behind.
     """
-    live, _ = _split(graph, set())
+    live, _ = live_and_dead(graph.nodes, graph.outputs)
     kept = {id(node) for node in live}
     return {n.result.id for n in graph.nodes if n.operator.notes_faults and id(n) not in kept}
 
@@ -229,24 +230,6 @@ def drop_dead(graph: FunctionGraph, looked_at: Set[int] = frozenset()) -> Functi
     y = x[i]; return x * 2       the indices are checked, and nothing is read
     x.max(); return x * 2        noted, since the maximum of no elements is an error
     """
-    kept, dead = _split(graph, looked_at)
+    kept, dead = live_and_dead(graph.nodes, graph.outputs, looked_at)
     dropped = (*graph.dropped, *(node for node in dead if node.may_fail))
     return replace(graph, nodes=tuple(kept), dropped=dropped)
-
-
-def _split(graph: FunctionGraph, looked_at: Set[int]) -> tuple[list[Node], list[Node]]:
-    """The nodes that outputs and other values need, and the rest.
-
-    Calls of NumPy's library, and counts, are needed for what they may raise.
-    """
-    used = {o.id for o in graph.outputs if isinstance(o, Value)} | looked_at
-    kept: list[Node] = []
-    dead: list[Node] = []
-    for node in reversed(graph.nodes):
-        may_raise = node.is_library or node.refuses
-        if may_raise or any(r.id in used for r in node.results):
-            kept.append(node)
-            used |= {v.id for v in node.values}
-        else:
-            dead.append(node)
-    return kept[::-1], dead[::-1]

@@ -18,7 +18,8 @@ from opweave.compiler.captures.structure import Changing, Structure, Tree
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.graph import FunctionGraph, Input, Node, Output
+from opweave.compiler.ir.graph import FunctionGraph, Input, Output
+from opweave.compiler.ir.noted import live_and_dead
 from opweave.compiler.ir.plain_arrays import is_array
 from opweave.compiler.ir.values import Scalar, Symbol, Value
 from opweave.compiler.traced.arrays import TracedArray
@@ -113,22 +114,13 @@ def _guard_unread(tracer: Tracer, outputs: Sequence[Output]) -> None:
     """Guard numbers that nobody reads: no call computes them, where Python may raise."""
     if not tracer.raising:
         return
-    live = _live(tracer.builder.nodes, outputs)
+    live, _ = live_and_dead(tracer.builder.nodes, outputs)
     read = {o.expr for n in live for o in n.operands if isinstance(o, Scalar)}
     read |= {o for o in outputs if isinstance(o, Expr)}
     parts = {part for expr in read for part in _parts_of(expr)}
     for number, condition, truth in tracer.raising:
         if number not in parts:
             tracer.decide(condition, truth)
-
-
-def _live(nodes: Sequence[Node], outputs: Sequence[Output]) -> Iterator[Node]:
-    """The nodes that outputs need, and what may raise by itself: those that are computed."""
-    used = {o.id for o in outputs if isinstance(o, Value)}
-    for node in reversed(nodes):
-        if node.is_library or node.refuses or not used.isdisjoint(r.id for r in node.results):
-            used |= {value.id for value in node.values}
-            yield node
 
 
 def _parts_of(expr: Expr) -> Iterator[Expr]:

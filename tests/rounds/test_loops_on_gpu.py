@@ -105,6 +105,21 @@ def test_a_loop_without_rounds_does_nothing(rolled):
             np.testing.assert_allclose(np.asarray(a), b, rtol=1e-10)
 
 
+def test_names_keep_what_they_had_where_no_round_comes(rolled):
+    def kept(u, first, last):
+        w = u * 3
+        for _ in range(first, last):
+            w = u * 2
+            u = u * 0.5 + 0.1 * np.roll(u, 1)
+        return w
+
+    fused, u = ow.fuse(kept), PROGRAMS["heat"][1][0]
+    for first, last in ((64, 127), (100, 100), (64, 127), (127, 64)):  # of one class of sizes
+        found = fused(on_gpu(u), first, last)
+        np.testing.assert_allclose(np.asarray(found), kept(u, first, last), rtol=1e-12)
+        assert loop_of(fused) is not None
+
+
 def closed(source, rate):
     def step(u, n):
         for t in range(n):
