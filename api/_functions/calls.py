@@ -19,6 +19,7 @@ from opweave._functions.kept import Kept
 from opweave._functions.layout import Call
 from opweave._functions.ready import Plain, Ready
 from opweave._functions.warm import counted
+from opweave._functions.warm_arguments import NUMBERS
 from opweave._interchange.quick import GivingBack, Other, by_c, giving_back, viewed
 from opweave.compiler.captures.alike import ITEMS, OtherError, draws, looking
 from opweave.compiler.captures.anew import MadeAnew
@@ -31,8 +32,6 @@ MOST_PREPARED = 1024
 MOST_STRUCTURES = 4
 # Prepared calls with the same arrays, which differ by what a guard asks of numbers.
 MOST_SIDES = 16
-# Plain numbers: their type is all that a key needs of them.
-NUMBERS = frozenset((float, int, complex, np.float32, np.float64, np.int32, np.int64))
 
 
 # A prepared call, and the leaves that it takes.

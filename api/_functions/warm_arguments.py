@@ -27,12 +27,12 @@ from opweave.runtime.host.warm_arguments import (
     Same,
     is_numbers_bits,
 )
-from opweave.runtime.host.warm_layout import HERE, IN_CELL, IN_DICT
+from opweave.runtime.host.warm_layout import HERE, IN_CELL, IN_DICT, READS
 
 # Types of leaves: numbers that C reads, and values that are the same object at each call.
-NUMBERS = frozenset((float, np.float64, np.float32, int, np.int64, np.int32))
-SAME = (bool, str, FunctionType, type, np.ufunc)
-CONSTANTS = frozenset((*SAME, *NUMBERS, complex, bytes))
+NUMBERS = frozenset((*READS, complex, np.complex64, np.complex128)) - {np.bool_}
+SAME = (bool, np.bool_, str, FunctionType, type, np.ufunc)
+CONSTANTS = frozenset((*SAME, *NUMBERS, bytes))
 
 
 class NotForC(Exception):

@@ -25,17 +25,16 @@ from opweave.runtime.calls.results import BOXED, TRUTH, Returned
 from opweave.runtime.calls.views import ViewStep
 from opweave.runtime.host.copies import FROM_BYTES
 from opweave.runtime.host.warm import Make, is_plain
-from opweave.runtime.host.warm_arguments import INTEGERS, Lies
+from opweave.runtime.host.warm_arguments import Lies
 from opweave.runtime.host.warm_layout import (
-    AS_INTEGER,
     AS_IT_IS,
-    AS_REAL,
     BY_TYPE,
     DEEPEST_EXPRESSION,
     FORMS,
     LEAF,
     MOST_NUMBERS,
     MOST_OPERANDS,
+    READS,
     SCALAR,
 )
 from opweave.runtime.host.warm_layout import TRUTH as OF_PYTHON
@@ -52,11 +51,6 @@ from opweave.runtime.host.warm_results import (
     WarmStore,
 )
 
-# The types of numbers, and those of kernels that C packs them as.
-NUMBERS: dict[type, frozenset[str]] = {
-    **dict.fromkeys((float, np.float64, np.float32), frozenset(("float64", "float32"))),
-    **dict.fromkeys((int, np.int64, np.int32), frozenset(FORMS)),
-}
 # The steps of a view of all elements.
 WHOLE: tuple[ViewStep, ...] = ((None, ...),)
 
@@ -84,14 +78,11 @@ class CallNumbers:
         """
         dtype = scalar.dtype.numpy_name
         leaf = self.leaf(scalar.expr)
-        if leaf >= len(self._values):
-            if dtype not in FORMS:
-                raise NotForC
-            return leaf, FORMS[dtype], BY_TYPE
-        kind = type(self._values[leaf])
-        if dtype not in NUMBERS.get(kind, ()):
+        is_given = leaf < len(self._values)
+        read = READS.get(type(self._values[leaf])) if is_given else BY_TYPE
+        if dtype not in FORMS or read is None:
             raise NotForC
-        return leaf, FORMS[dtype], AS_INTEGER if kind in INTEGERS else AS_REAL
+        return leaf, FORMS[dtype], read
 
     def leaf(self, expr: Expr) -> int:
         """The leaf of a number.

@@ -127,8 +127,8 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lshift": operator.lshift,
     "rshift": operator.rshift,
     "invert": operator.invert,
-    "real": lambda value: value.real,
-    "imag": lambda value: value.imag,
+    "real": operator.attrgetter("real"),
+    "imag": operator.attrgetter("imag"),
     **{name: operator.methodcaller(name) for name in NUMBER_METHODS},
     **{f"np.{dtype.numpy_name}": _cast(dtype) for dtype in dtypes.EVERY},  # s.astype(np.float32)
     "max": max,

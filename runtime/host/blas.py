@@ -199,7 +199,8 @@ def _with_vector(
 def _run(steps: int) -> Run:
     """A ``Run`` of one block; the library itself shares it out among threads."""
     blocks = ctypes.cast(runtime_library().ow_product, ctypes.c_void_p).value
-    return Run(blocks, 1, steps // STEPS_PER_NS, (ctypes.c_uint * 3)(1, 1, 1))
+    one = (ctypes.c_uint * 3)(1, 1, 1)
+    return Run(blocks=blocks, share=1, alone=steps // STEPS_PER_NS, grid=one)
 
 
 def _leading(strides: tuple[int, ...], rows: int, cols: int) -> tuple[int, int] | None:

@@ -134,6 +134,8 @@ class Run(ctypes.Structure):
         ("blocks", ctypes.c_void_p),
         ("share", ctypes.c_longlong),
         ("alone", ctypes.c_longlong),
+        ("shared", ctypes.c_longlong * 2),
+        ("left", ctypes.c_longlong),
         ("grid", ctypes.c_uint * 3),
         ("zeroed_count", ctypes.c_int),
         ("zeroed", _Zeroed * 2),
@@ -163,7 +165,12 @@ class HostLaunch:
         zeroed = kernel.zeroed(extents)
         given = (_Zeroed * 2)(*(_Zeroed(*each) for each in zeroed))
         words = (ctypes.c_uint * 3)(*grid)
-        return cls(Run(blocks, share, steps * GUESSED_NS, words, len(zeroed), given))
+        return cls(
+            Run(
+                blocks=blocks, share=share, alone=steps * GUESSED_NS, grid=words,
+                zeroed_count=len(zeroed), zeroed=given,
+            )
+        )  # fmt: skip
 
     def __call__(self, slots: bytes, arrays: Sequence[Any]) -> None:
         self._start(self._address, slots)

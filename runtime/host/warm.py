@@ -25,14 +25,17 @@ from opweave.runtime.host.warm_layout import (
     EMPTY,
     FUNCTIONS,
     MOST_CONTAINERS,
+    MOST_TYPES,
     MOST_WORDS,
     NUMBER,
     OBJECTS,
+    READS,
     CKnown,
     CMade,
     CMethod,
     CNode,
     CNumber,
+    CNumberType,
     COp,
     CPut,
     CPython,
@@ -218,7 +221,8 @@ def _builtins() -> tuple[list[CMethod], Any]:
     library.ow_warm.argtypes, library.ow_warm.restype = [c_void_p], None
     of_numpy = numpy_functions.EMPTY, numpy_functions.SCALAR
     addresses += map(numpy_functions.numpy_function, of_numpy)
-    functions = CPython(*addresses, *map(id, OBJECTS), object.__basicsize__ - 8, held_at())
+    types = _rows(CNumberType, [(id(kind), read) for kind, read in READS.items()])
+    functions = CPython(*addresses, *map(id, OBJECTS), object.__basicsize__ - 8, held_at(), types)
     library.ow_warm(ctypes.addressof(functions))
     found = (ctypes.cast(f, c_void_p).value for f in (library.ow_warm_call, library.ow_warm_into))
     methods = [CMethod(b"warm", address, FASTCALL, None) for address in found]
@@ -230,7 +234,7 @@ def _builtins() -> tuple[list[CMethod], Any]:
 def is_known() -> bool:
     """Whether objects are laid out as C reads them."""
     at, type_at = held_at(), id(1.0) + object.__basicsize__ - 8
-    if not at or c_size_t.from_address(type_at).value != id(float):
+    if not at or c_size_t.from_address(type_at).value != id(float) or not _are_numbers_held():
         return False
     probe, table = np.zeros((3, 5), np.float32)[::2], CTable()
     words = (c_size_t * 7).from_address(id(probe) + at)
@@ -245,3 +249,13 @@ def is_known() -> bool:
         2, [*probe.shape, *probe.strides], id(probe.dtype), 0x500,
         probe.dtype.byteorder.encode(), probe.dtype.num, ctypes.addressof(table),
     )  # fmt: skip
+
+
+def _are_numbers_held() -> bool:
+    """Whether numbers lie behind what each object has."""
+    for number in (kind(3) for kind in READS if kind is not int):
+        array = np.asarray(number)
+        held = ctypes.string_at(id(number) + object.__basicsize__, array.nbytes)
+        if held != array.tobytes():
+            return False
+    return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Sequence
 from ctypes import c_longlong, c_size_t
 from dataclasses import dataclass, field
@@ -16,11 +15,12 @@ from opweave.runtime.host.warm_layout import (
     ANY,
     ARRAY,
     DICT,
-    INTEGER,
+    GIVEN,
     LIST,
     NOTHING,
     OBJECT,
-    REAL,
+    OF_PYTHON,
+    READS,
     SAME,
     TUPLE,
     CNode,
@@ -28,7 +28,6 @@ from opweave.runtime.host.warm_layout import (
 )
 
 CONTAINERS: dict[type, int] = {tuple: TUPLE, list: LIST, dict: DICT}
-INTEGERS = (int, np.int32, np.int64)
 
 
 class Lies(NamedTuple):
@@ -62,9 +61,9 @@ class GivenNumber(NamedTuple):
     value: Any = None
 
     @property
-    def is_real(self) -> bool:
-        """Whether it is read as one of floating point."""
-        return self.type not in INTEGERS
+    def read(self) -> int:
+        """How C reads it; -1 for a complex number, of which it reads parts."""
+        return READS.get(self.type, -1)
 
 
 class Same(NamedTuple):
@@ -165,10 +164,10 @@ class NodeRows:
         if isinstance(node, Lies):
             return self._array(node)
         if isinstance(node, GivenNumber):
-            kind = REAL if node.is_real else INTEGER
             is_exact = node.value is not None
             value = bits_of(node) if is_exact else 0
-            return CNode(kind=kind, like=id(node.type), is_exact=is_exact, value=value)
+            like = id(node.type)
+            return CNode(kind=GIVEN, like=like, number=node.read, is_exact=is_exact, value=value)
         if isinstance(node, Same):
             return CNode(kind=SAME, like=id(node.value))
         return CNode(kind=NOTHING if isinstance(node, Nothing) else ANY, like=id(None))
@@ -189,14 +188,14 @@ class NodeRows:
 
 def bits_of(node: GivenNumber) -> int:
     """A number as C compares it."""
-    form, convert = ("d", float) if node.is_real else ("q", int)
-    bits: int = struct.unpack("Q", struct.pack(form, convert(node.value)))[0]
-    return bits
+    if node.read == OF_PYTHON:
+        return int(node.value) % 2**64
+    return int.from_bytes(np.asarray(node.value).tobytes(), "little")
 
 
 def is_numbers_bits(node: GivenNumber) -> bool:
     """Whether C can compare with it."""
-    return node.is_real or -(2**63) <= node.value < 2**63
+    return node.read >= 0 and (node.read != OF_PYTHON or -(2**63) <= node.value < 2**63)
 
 
 def told_types(nodes: Sequence[Node]) -> list[type]:

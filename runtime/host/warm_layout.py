@@ -1,4 +1,4 @@
-"""What templates/host/arguments.h, results.h and calls.h take, as ctypes lays it out."""
+"""What C compares and runs calls by, as ctypes lays it out: see the headers of templates/host."""
 
 from __future__ import annotations
 
@@ -6,15 +6,33 @@ import ctypes
 from ctypes import c_int, c_longlong, c_uint64, c_void_p
 from typing import Any
 
-# ``Kind``, ``Where``, ``From``, ``Form``, ``Register`` and ``Read`` of these files.
-NOTHING, ANY, SAME, ARRAY, REAL, INTEGER, TUPLE, LIST, DICT, OBJECT = range(10)
+import numpy as np
+
+# ``Kind``, ``Where``, ``From``, ``Form`` and ``Register`` of these files.
+NOTHING, ANY, SAME, ARRAY, GIVEN, TUPLE, LIST, DICT, OBJECT = range(9)
 HERE, IN_DICT, IN_CELL = range(3)
 CALLED, EMPTY, NUMBER, ARGUMENT = range(4)
 AS_IT_IS, SCALAR, TRUTH, LEAF, CONSTANT, AGAIN, PART, NEW_TUPLE, NEW_LIST, NEW_DICT = range(10)
-AS_INTEGER, AS_REAL, BY_TYPE = range(3)
-FORMS = {name: form for form, name in enumerate(("float64", "float32", "int64", "int32"))}
-# Of a call at most: words, containers, and results that are numbers.
-MOST_WORDS, MOST_CONTAINERS, MOST_NUMBERS = 256, 64, 8
+# How kernels take a number, by its type, and how one of NumPy's is read; and how others are.
+FORMS = {
+    name: form
+    for form, name in enumerate(
+        (
+            "float64", "float32", "int64", "int32", "int16", "int8",
+            "uint64", "uint32", "uint16", "uint8", "bool", "float16", "bfloat16",
+        )
+    )
+}  # fmt: skip
+OF_PYTHON, BY_TYPE = len(FORMS), len(FORMS) + 1
+READS: dict[type, int] = {
+    int: OF_PYTHON,
+    float: FORMS["float64"],
+    np.longlong: FORMS["int64"],
+    np.ulonglong: FORMS["uint64"],
+    **{np.dtype(name).type: form for name, form in FORMS.items() if name != "bfloat16"},
+}
+# Of a call at most: words, containers, and results that are numbers; and of types of numbers.
+MOST_WORDS, MOST_CONTAINERS, MOST_NUMBERS, MOST_TYPES = 256, 64, 8, 16
 # Of an expression: numbers that wait for an operator, and operands of one.
 DEEPEST_EXPRESSION, MOST_OPERANDS = 16, 3
 FUNCTIONS = (
@@ -23,32 +41,28 @@ FUNCTIONS = (
     "PyTuple_SetItem", "PyList_New", "PyList_SetItem", "PyDict_New", "PyTuple_GetItem",
     "PyTuple_Size", "PyList_GetItem", "PyList_Size", "PyDict_Next", "PyDict_Size",
     "PyDict_GetItemWithError", "PyObject_GenericGetDict", "PyCell_Get", "Py_IncRef", "Py_DecRef",
-    "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow", "PyErr_Occurred", "PyErr_Clear",
+    "PyLong_AsLongLongAndOverflow", "PyErr_Occurred", "PyErr_Clear",
     "PyErr_NoMemory",
 )  # fmt: skip
 # What a call gives that C does not know; a user's function may give anything else.
 UNKNOWN: Any = object()
-OBJECTS = UNKNOWN, True, False, float, int
+OBJECTS = UNKNOWN, True, False
+
+
+class CNumberType(ctypes.Structure):
+    """``NumberType`` of python.h."""
+
+    _fields_ = (("type", c_void_p), ("read", c_longlong))
 
 
 class CPython(ctypes.Structure):
-    """``Python`` of arguments.h."""
+    """``Python`` of python.h."""
 
     _fields_ = (
         *((name, c_void_p) for name in FUNCTIONS),
-        *(
-            (name, c_void_p)
-            for name in (
-                "empty",
-                "scalar",
-                "not_ours",
-                "yes",
-                "no",
-                "real",
-                "integer",
-            )
-        ),
+        *((name, c_void_p) for name in ("empty", "scalar", "not_ours", "yes", "no")),
         *((name, c_longlong) for name in ("type", "fields")),
+        ("number_types", CNumberType * MOST_TYPES),
     )
 
 
@@ -84,7 +98,7 @@ class CRoot(ctypes.Structure):
 
 
 class CNumber(ctypes.Structure):
-    """``Number`` of calls.h."""
+    """``Number`` of numbers.h."""
 
     _fields_ = tuple((name, c_int) for name in ("leaf", "word", "form", "read"))
 

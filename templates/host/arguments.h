@@ -2,50 +2,13 @@
 // not as it was is left to Python.
 #pragma once
 
-// Python's functions and facts about its objects, see runtime/host/warm.py.  Objects are their addresses.
-struct Python {
-    uint64 (*call)(uint64);                  // PyObject_CallNoArgs
-    uint64 (*give)(uint64, ...);             // PyObject_CallFunctionObjArgs, whose last is 0
-    uint64 (*give_all)(uint64, const uint64*, long long, uint64);  // PyObject_Vectorcall
-    int (*set_item)(uint64, uint64, uint64);         // PyObject_SetItem
-    uint64 (*get_item)(uint64, uint64);      // PyObject_GetItem
-    uint64 (*tuple)(long long);              // PyTuple_New
-    int (*put)(uint64, long long, uint64);   // PyTuple_SetItem, which takes the reference over
-    uint64 (*list)(long long);               // PyList_New
-    int (*put_in_list)(uint64, long long, uint64);   // PyList_SetItem, likewise
-    uint64 (*dict)();                        // PyDict_New
-    uint64 (*tuple_item)(uint64, long long); // PyTuple_GetItem, and so on, which lend their reference
-    long long (*tuple_size)(uint64);
-    uint64 (*list_item)(uint64, long long);
-    long long (*list_size)(uint64);
-    int (*dict_next)(uint64, long long*, uint64*, uint64*);
-    long long (*dict_size)(uint64);
-    uint64 (*dict_item)(uint64, uint64);     // PyDict_GetItemWithError
-    uint64 (*attributes)(uint64, void*);     // PyObject_GenericGetDict
-    uint64 (*in_cell)(uint64);               // PyCell_Get
-    void (*hold)(uint64);                    // Py_IncRef
-    void (*drop)(uint64);                    // Py_DecRef
-    double (*real)(uint64);                  // PyFloat_AsDouble
-    long long (*integer)(uint64, int*);      // PyLong_AsLongLongAndOverflow
-    uint64 (*error)();                       // PyErr_Occurred
-    void (*forget_error)();                  // PyErr_Clear
-    uint64 (*no_memory)();                   // PyErr_NoMemory
-    uint64 (*empty)(int, const long long*, uint64, int);  // PyArray_Empty, which takes a dtype over
-    uint64 (*scalar)(const void*, uint64, uint64);        // PyArray_Scalar
-    uint64 not_ours, yes, no, real_type, integer_type;  // UNKNOWN, True, False, float and int
-    long long type, fields;  // where an object has its type, and an array what NumPy's header says
-};
-
 namespace {
-
-Python python;
 
 // PyArrayObject_fields and the first fields of PyArray_Descr, of NumPy's ndarraytypes.h.
 struct Descr { uint64 type; char kind, letter, order, flags; int number; };
 struct Array { char* data; int dims; const long long *extents, *strides; uint64 owner, descr; int flags; };
 enum { ALIGNED = 0x100, WRITEABLE = 0x400 };
 
-uint64 type_of(uint64 object) { return *(const uint64*)(object + python.type); }
 const Array& array_of(uint64 object) { return *(const Array*)(object + python.fields); }
 // Objects of Python begin alike, so a dtype has its fields where an array has them.
 const Descr& descr_of(const Array& array) { return *(const Descr*)(array.descr + python.fields); }
@@ -57,13 +20,14 @@ struct Object {
 };
 // A value, in front of those that it holds.  Leaves but for None: what is not looked at, that very object, an
 // array, numbers.
-enum Kind { NOTHING, ANY, SAME, ARRAY, REAL, INTEGER, TUPLE, LIST, DICT, OBJECT };
+enum Kind { NOTHING, ANY, SAME, ARRAY, GIVEN, TUPLE, LIST, DICT, OBJECT };
 struct Node {
     int kind, count;         // dimensions of an array, or how many values it holds
     uint64 like;             // its type, or that object
     const long long* lies;   // extents and strides of an array
     const uint64* keys;      // of a dict, or the names of an object's attributes
-    int word, number, order, aligned;  // an array: where it stands among the words, its dtype, a flag
+    int word, number, order, aligned;  // an array: where it stands among the words, its dtype, a flag;
+                                       // a number: how it is read
     int is_exact, is_told;   // a number must be the same; a container is told of
     uint64 value;            // that number; the type of dicts
 };
@@ -105,10 +69,8 @@ bool lies_alike(const Node& node, const Array& array) {
 }
 
 bool is_that_number(const Node& node, uint64 object) {
-    int overflows = 0;
-    const double real = node.kind == REAL ? python.real(object) : 0;
-    const long long integer = node.kind == INTEGER ? python.integer(object, &overflows) : 0;
-    return !overflows && (node.kind == REAL ? *(const uint64*)&real : (uint64)integer) == node.value;
+    uint64 bits;
+    return has_bits(node.number, object, bits) && bits == node.value;
 }
 
 bool takes_leaf(Taken& taken, const Node& node, uint64 object, bool is_lent) {

@@ -4,9 +4,6 @@
 
 namespace {
 
-enum Register { DOUBLE, SINGLE, LONG, INT };
-enum Read { AS_INTEGER, AS_REAL, BY_TYPE };
-struct Number { int leaf, word, form, read; };
 struct Span { long long low, high; };  // bytes of an array, counted from its first element
 struct Known {
     const CallPlan* plan;
@@ -56,32 +53,10 @@ bool computes(const Known& known, Taken& taken) {
     return true;
 }
 
-// A number as a kernel takes it; false for one that does not fit there, or that C rounds otherwise.
-bool packs(int form, double value, uint64* word) {
-    if (form == DOUBLE) *(double*)word = value;
-    else if (form == SINGLE) *(float*)word = (float)value;
-    else return false;
-    return true;
-}
-bool packs(int form, long long value, uint64* word) {
-    const long long exact = form == SINGLE ? 1ll << 24 : 1ll << 53;
-    if (form == DOUBLE || form == SINGLE) return -exact <= value && value <= exact && packs(form, (double)value, word);
-    if (form == INT && value != (int)value) return false;
-    *(long long*)word = form == INT ? (long long)(unsigned)(int)value : value;
-    return true;
-}
-
 bool numbers_pack(const Known& known, Taken& taken) {
     for (long long i = 0; i < known.number_count; ++i) {
         const Number& number = known.numbers[i];
-        const uint64 object = taken.leaves[number.leaf];
-        const bool is_known = type_of(object) == python.real_type || type_of(object) == python.integer_type;
-        if (number.read == BY_TYPE && !is_known) return false;
-        int overflows = 0;
-        const bool fits = (number.read == BY_TYPE ? type_of(object) == python.real_type : number.read)
-            ? packs(number.form, python.real(object), taken.words + number.word)
-            : packs(number.form, python.integer(object, &overflows), taken.words + number.word) && !overflows;
-        if (!fits) return false;
+        if (!packs(number, taken.leaves[number.leaf], taken.words + number.word)) return false;
     }
     return true;
 }

@@ -60,7 +60,8 @@ struct Zeroed { long long slot, bytes; };  // what a kernel adds to
 struct Run {  // a kernel that is ready but for its arguments
     Blocks blocks;
     long long share;  // blocks that a thread takes at a time
-    long long alone;  // nanoseconds that one thread would take: a guess, then as measured
+    long long alone;  // nanoseconds that one thread takes: a guess, then as measured
+    long long shared[2], left;  // see pays_to_share
     Triple grid;
     int zeroed_count;
     Zeroed zeroed[2];
@@ -88,6 +89,7 @@ const long long LOOK_EVERY = 50000000;  // nanoseconds between looks at signals
 // What is over this soon (nanoseconds) keeps Python's lock: who lets go of it among many threads may wait
 // for milliseconds to get it back.
 const long long WORTH_LETTING_GO = 10000;
+enum { TRIED_AGAIN = 32 };  // part of the time that trying what was slower may take
 enum { SPINS = 4096 };  // looks at a lock, or for the last share of a kernel, which is short, before a thread sleeps
 
 void relax() {
@@ -267,6 +269,34 @@ extern "C" void ow_python(void* (*save)(), void (*restore)(void*), int (*check)(
     handle_signals = check;
 }
 
+// What was thought of a time, and what was seen: one disturbed call decides nothing.
+static void note_time(long long* known, long long was, long long seen) {
+    const long long most = 4 * was, counts = seen < most ? seen : most;
+    __atomic_store_n(known, was + (counts - was) / (counts < was ? 2 : 4), __ATOMIC_RELAXED);
+}
+
+// Whether several threads are quicker than one, as calls have shown: for `shared`, where it comes soon behind
+// another or not, they took so many nanoseconds.  They lose where memory is what a kernel waits for, or where
+// what passes for a core is half of one.  The other way is tried again once a call's loss by that is a small
+// part of the time since: `left` is what it may still lose.
+static bool pays_to_share(Run* run, long long alone, bool soon) {
+    const long long shared = __atomic_load_n(&run->shared[soon], __ATOMIC_RELAXED);
+    if (!shared) return true;
+    const bool pays = shared < alone;
+    const long long takes = pays ? shared : alone, loss = alone + shared - 2 * takes;
+    const long long left = __atomic_load_n(&run->left, __ATOMIC_RELAXED) + takes / TRIED_AGAIN;
+    const bool tries = left > loss;
+    __atomic_store_n(&run->left, tries ? 0 : left, __ATOMIC_RELAXED);
+    return pays != tries;
+}
+
+// The first time, threads begin and memory is new, which says nothing about the next.
+static void note_shared(long long* known, long long seen) {
+    const long long was = __atomic_load_n(known, __ATOMIC_RELAXED);
+    if (was > 1) note_time(known, was, seen);
+    else __atomic_store_n(known, was ? seen : 1, __ATOMIC_RELAXED);
+}
+
 // Run the blocks of a grid, on several threads where that has shown to pay; false if a signal's handler
 // has raised something, which is left to Python.
 static bool run_grid_of(Run* run, const char* args, void** python) {
@@ -280,16 +310,18 @@ static bool run_grid_of(Run* run, const char* args, void** python) {
     const long long alone = __atomic_load_n(&run->alone, __ATOMIC_RELAXED), start = now();
     const bool soon = comes_behind_another(start);
     const long long row = alone + (soon ? __atomic_load_n(&in_a_row, __ATOMIC_RELAXED) : 0);
+    const bool is_long = most_threads > 1 && alone >= WORTH_SHARING && row >= WORTH_WAKING;
+    const bool shares = is_long && pays_to_share(run, alone, soon);
     int threads = 1;
-    if (alone < WORTH_SHARING || row < WORTH_WAKING)
-        run->blocks(args, &run->grid, 0, total);
-    else
-        threads = run_shared(run, args, total, soon, python);
+    if (shares) threads = run_shared(run, args, total, soon, python);
+    else run->blocks(args, &run->grid, 0, total);
     const long long end = now();
     if (alone >= WORTH_SHARING) note_end(end, row);
-    // the mean of what was thought and what was seen, so that one disturbed call decides nothing
-    if (threads) __atomic_store_n(&run->alone, (alone + (end - start) * threads) / 2, __ATOMIC_RELAXED);
-    return threads;
+    if (!threads) return false;
+    if (shares) note_shared(&run->shared[soon], end - start);
+    // before one thread has run it, all that is known is that it takes no longer than these together
+    if (!shares || (end - start) * threads < alone) note_time(&run->alone, alone, (end - start) * threads);
+    return true;
 }
 
 // Python's lock is held by who calls.
@@ -318,7 +350,7 @@ void copy_pieces(const char* args, const Triple*, long long first, long long las
 extern "C" void ow_copy(char* to, const char* from, long long bytes) {
     const Stored stored = {to, from, bytes};
     const unsigned pieces = (unsigned)((bytes + PIECE - 1) / PIECE);
-    Run run = {copy_pieces, 1, bytes / BYTES_PER_NS, {pieces, 1, 1}, 0, {}};
+    Run run = {copy_pieces, 1, bytes / BYTES_PER_NS, {0, 0}, 0, {pieces, 1, 1}, 0, {}};
     ow_run(&run, (const char*)&stored);
 }
 
@@ -548,7 +580,7 @@ void some_rounds(const char* of, const Triple*, long long first, long long last)
 bool share_rounds(void* how, void (*run)(void*, long long, long long, LoopWatch*), void* of, long long count,
                   long long some) {
     SharedRounds rounds = {run, of, ((Looks*)how)->python, 0};
-    const Run all = {some_rounds, some, 0, {1, 1, 1}, 0, {}};
+    const Run all = {some_rounds, some, 0, {0, 0}, 0, {1, 1, 1}, 0, {}};
     const bool soon = comes_behind_another(now());
     const bool done = run_shared(&all, (const char*)&rounds, count, soon, rounds.python);
     note_end(now(), WORTH_WAKING);
@@ -583,6 +615,8 @@ extern "C" long long ow_differs(const uint64* objects, int at, const uint64* lik
 
 // ---- calls of Python that come again ----------------------------------------------------------------
 
+#include "python.h"
+#include "numbers.h"
 #include "arguments.h"
 #include "results.h"
 #include "calls.h"

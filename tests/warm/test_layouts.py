@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from pathlib import Path
 
 import pytest
 
+from opweave.opcodes import dtypes
 from opweave.runtime.host import native, warm_layout
 from opweave.templates import RUNTIME
 
 HEADERS = "".join(
-    (Path(RUNTIME).parent / name).read_text() for name in ("arguments.h", "results.h", "calls.h")
+    (Path(RUNTIME).parent / name).read_text()
+    for name in ("python.h", "numbers.h", "arguments.h", "results.h", "calls.h")
 )
 ENUMS = {
     name: [part.strip() for part in names.split(",")]
@@ -23,19 +24,25 @@ LIMITS = dict(re.findall(r"\b((?:MOST|DEEPEST)_\w+) = (\d+)", HEADERS))
 RENAMED = {"from": "origin"}
 
 
-@pytest.mark.parametrize("name", ["Kind", "Where", "From", "Form", "Read"])
+@pytest.mark.parametrize("name", ["Kind", "Where", "From", "Form"])
 def test_names_count_alike(name):
     assert [getattr(warm_layout, each) for each in ENUMS[name]] == [*range(len(ENUMS[name]))]
 
 
 def test_numbers_are_packed_by_the_same_forms():
-    names = {"float64": "DOUBLE", "float32": "SINGLE", "int64": "LONG", "int32": "INT"}
-    found = {names[dtype]: form for dtype, form in warm_layout.FORMS.items()}
-    assert found == {name: n for n, name in enumerate(ENUMS["Register"])}
+    names = (
+        "DOUBLE SINGLE LONG INT SHORT BYTE ULONG UINT USHORT UBYTE YES_OR_NO HALF BRAIN".split()
+    )
+    assert [*names, "OF_PYTHON", "BY_TYPE"] == ENUMS["Register"]
+    assert [*warm_layout.FORMS.values()] == [*range(len(names))]
+    assert len(names) == warm_layout.OF_PYTHON == warm_layout.BY_TYPE - 1
+    sizes = [dtypes.of(name).itemsize for name in warm_layout.FORMS]
+    assert sizes == [*map(int, re.search(r"HELD_BYTES\[\] = \{([^}]*)", HEADERS)[1].split(","))]
+    assert len(warm_layout.READS) <= warm_layout.MOST_TYPES
 
 
 def test_limits_are_the_same():
-    assert len(LIMITS) == 5
+    assert len(LIMITS) == 6
     assert {name: getattr(warm_layout, name) for name in LIMITS} == {
         name: int(limit) for name, limit in LIMITS.items()
     }
@@ -57,7 +64,20 @@ def members(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["Node", "Root", "Number", "Span", "Made", "Shape", "Store", "Put", "Op", "Known", "Table"],
+    [
+        "Node",
+        "Root",
+        "Number",
+        "Span",
+        "Made",
+        "Shape",
+        "Store",
+        "Put",
+        "Op",
+        "Known",
+        "Table",
+        "NumberType",
+    ],
 )
 def test_members_stand_in_the_same_order(name):
     given = {"operands": "count"}
@@ -69,5 +89,5 @@ def test_functions_of_python_are_as_many():
     text = re.search(r"struct Python \{(.*?)\};", HEADERS, re.DOTALL)[1]
     pointers = len(re.findall(r"\(\*\w+\)\(", text))
     assert pointers == len(warm_layout.FUNCTIONS) + 2  # of NumPy's
-    sizes = ctypes.sizeof(warm_layout.CPython) // 8
+    sizes = warm_layout.CPython.number_types.offset // 8
     assert sizes == pointers + len(warm_layout.OBJECTS) + 2

@@ -268,7 +268,6 @@ OTHERS = {
     "None for a number": (lambda x, axis: x if axis is None else x + axis, (X, 1.0), (X, None)),
     "one attribute more": (moved, (Body(), 0.25), (MORE, 0.25)),
     "attributes in another dict": (moved, (Body(), 0.25), (INSTEAD, 0.25)),
-    "a number by a function of NumPy's": (lambda x, a: x * np.sqrt(a), (D, 2.0), (D, 2.0)),
     "another text in an object": (moved, (Body(), 0.25), (Body(name="b"), 0.25)),
     "another class": (moved, (Body(), 0.25), (Counting(), 0.25)),
     "another number that selects": (lambda x, n: x + sum(range(n)), (D, 5), (D, 6)),
