@@ -12,6 +12,7 @@ from math import frexp
 NAMES = """
     exp exp2 expm1 sinh cosh tanh sin cos tan asin acos atan log log2 log10 log1p asinh acosh atanh
     cbrt pow floor_div floor_mod""".split()
+NARROW = "u?int8|u?int16|uint32"  # g++ makes poor vectors of int products
 INCLUDE, WITH = '#include "opweave.cuh"', '#include "ordinary.cuh"'
 LOOP = re.compile(
     r"^(?P<pragma>#pragma unroll\n)?"
@@ -26,6 +27,8 @@ QUOTIENT = re.compile(
     r"(?P<in>= |\(|, )(?P<of>[A-Za-z_]\w*(?:\[\w+\])*) / "
     r"(?P<by>\w+|-?\d+\.\d*(?:e[+-]?\d+)?f?)(?=[;),])"
 )
+# A division of integers that rounds down: `by` is all of an argument.
+FLOORED = re.compile(r"(?P<in>\bfloor_(?:div|mod)\(\w+, [^()]*, )(?P<by>\w+|\(\w+\)-?\d+)(?=\))")
 # The statements of a loop that may run twice: names that it declares, and registers that it sets.
 DECLARES = re.compile(r"(?:const )?(?!else\b|return\b)[A-Za-z_][\w:<>]* \w+ = (?P<of>[^;]*);")
 SETS = re.compile(r"(?P<to>\w+)(?P<at>(?:\[\w+\])+) = (?P<of>[^;]*);")
@@ -73,18 +76,25 @@ def shortened(body: str, before: str, noted: str) -> str:
         noted: where functions note it.
     """
 
+    def is_same(by: str, types: str) -> bool:
+        declared = re.search(rf"\bconst (?:{types}) {by}(?: =|[,)])", before)
+        return bool(declared) and not re.search(rf"\b{by} = ", body)
+
     def quotient(match: re.Match[str]) -> str:
         by = match["by"]
         if "." in by:
-            is_same = abs(frexp(float(by.rstrip("f")))[0]) != 0.5  # else it is a product
+            pays = abs(frexp(float(by.rstrip("f")))[0]) != 0.5  # else it is a product
         else:
-            declared = re.search(rf"\bconst (?:float|double) {by}(?: =|[,)])", before)
-            is_same = bool(declared) and not re.search(rf"\b{by} = ", body)
-        if not is_same:
-            return match[0]
-        return f"{match['in']}row_quotient({noted}, {match['of']}, {by})"
+            pays = is_same(by, "float|double")
+        return f"{match['in']}row_quotient({noted}, {match['of']}, {by})" if pays else match[0]
 
-    return QUOTIENT.sub(quotient, CALL.sub(rf"\1({noted}, ", body))
+    def floored(match: re.Match[str]) -> str:
+        by = match["by"]
+        pays = by[0] == "(" or is_same(by, NARROW)
+        return f"{match['in']}for_all({by})" if pays else match[0]
+
+    noting = CALL.sub(rf"\1({noted}, ", body)
+    return FLOORED.sub(floored, QUOTIENT.sub(quotient, noting))
 
 
 def has_effects(body: str, before: str) -> bool:

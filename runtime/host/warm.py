@@ -221,7 +221,7 @@ def _builtins() -> tuple[list[CMethod], Any]:
     library.ow_warm.argtypes, library.ow_warm.restype = [c_void_p], None
     of_numpy = numpy_functions.EMPTY, numpy_functions.SCALAR
     addresses += map(numpy_functions.numpy_function, of_numpy)
-    types = _rows(CNumberType, [(id(kind), read) for kind, read in READS.items()])
+    types = (CNumberType * MOST_TYPES)(*(CNumberType(id(kind), n) for kind, n in READS.items()))
     functions = CPython(*addresses, *map(id, OBJECTS), object.__basicsize__ - 8, held_at(), types)
     library.ow_warm(ctypes.addressof(functions))
     found = (ctypes.cast(f, c_void_p).value for f in (library.ow_warm_call, library.ow_warm_into))

@@ -5,6 +5,7 @@
 // again, with the whole functions.  Of an ordinary number either way gives the same bits.
 #pragma once
 #include "opweave.cuh"
+#include "divisors.cuh"
 #include "pairs.cuh"
 OW_NO_CONTRACTION
 #if defined(__FMA__) || defined(__aarch64__)
@@ -134,6 +135,14 @@ template <class T> OW_INLINE unsigned long long not_small(T x) {
     }
 OW_ORDINARY_QUOTIENT(floor_div, quotient)
 OW_ORDINARY_QUOTIENT(floor_mod, of - quotient * by)  // exactly: all three are whole numbers
+// By a number that is the same for all lanes.
+#define OW_QUOTIENT_BY(NAME)                                                                  \
+    template <class Notes, class T> OW_INLINE T NAME(Notes&& noted, T x, Divisor<T> y) {      \
+        if constexpr (sizeof(T) < 8 && T(0.5) == T(0)) return NAME(x, y);                     \
+        else return NAME(noted, x, y.value);                                                  \
+    }
+OW_QUOTIENT_BY(floor_div)
+OW_QUOTIENT_BY(floor_mod)
 
 // x / y, where y is the same for all lanes, by one reciprocal: the product with it is corrected twice,
 // the second time from a neighbour of the quotient, which makes it the nearest (Markstein; "Handbook
