@@ -18,7 +18,7 @@ import numpy as np
 from opweave._functions.arguments import Signature
 from opweave._functions.kept import Kept
 from opweave._functions.ready import Plain, Ready
-from opweave._functions.warm_arguments import CallNodes, NotForC, asked_of
+from opweave._functions.warm_arguments import CallNodes, NotForC, are_told_apart, asked_of
 from opweave._functions.warm_results import (
     CallNumbers,
     Shapes,
@@ -176,7 +176,7 @@ def warm_of(ready: Ready, nodes: CallNodes, values: Sequence[Any]) -> Warm | Non
         NotForC: Python runs it.
     """
     prepared, kernels = ready.prepared, _kernels(ready)
-    if kernels is None or nodes.kept.layout.same is not None:
+    if kernels is None or not are_told_apart(nodes.kept.layout.same, values):
         return None
     arguments, outside = nodes.arguments(), nodes.outside()
     numbers = CallNumbers(ready, values)

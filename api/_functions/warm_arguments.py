@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Sequence
+from enum import Enum
 from inspect import getattr_static, isdatadescriptor
-from types import CellType, FunctionType
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,9 @@ from opweave._functions.apart import Read
 from opweave._functions.kept import Kept
 from opweave.compiler.captures.checks import EQUAL, IS_SAME, OF_TYPE, ON_GPU
 from opweave.compiler.captures.containers import is_class_of_objects
-from opweave.compiler.captures.structure import NOTHING, Structure, Tree, has_identity
+from opweave.compiler.captures.structure import NOTHING, Identity, Structure, Tree, has_identity
 from opweave.compiler.ir.plain_arrays import is_array, is_cupy
 from opweave.runtime.host.warm_arguments import (
-    CONTAINERS,
     Anything,
     FoundAt,
     GivenNumber,
@@ -25,14 +26,29 @@ from opweave.runtime.host.warm_arguments import (
     Node,
     Nothing,
     Same,
+    container_of,
     is_numbers_bits,
 )
-from opweave.runtime.host.warm_layout import HERE, IN_CELL, IN_DICT, READS
+from opweave.runtime.host.warm_layout import DICT, HERE, IN_CELL, IN_DICT, READS
 
 # Types of leaves: numbers that C reads, and values that are the same object at each call.
 NUMBERS = frozenset((*READS, complex, np.complex64, np.complex128)) - {np.bool_}
-SAME = (bool, np.bool_, str, FunctionType, type, np.ufunc)
-CONSTANTS = frozenset((*SAME, *NUMBERS, bytes))
+SAME = (
+    bool,
+    np.bool_,
+    str,
+    bytes,
+    FunctionType,
+    BuiltinFunctionType,
+    ModuleType,
+    type,
+    np.ufunc,
+    type(...),
+    object,
+)
+# What defines an attribute in a class, that of a named tuple too.
+DEFINES = property, type(namedtuple("_Named", "field").field)
+CONSTANTS = frozenset((*SAME, *NUMBERS, *DEFINES))
 
 
 class NotForC(Exception):
@@ -79,6 +95,8 @@ class CallNodes:
     def _watched(self, read: Read, tree: Structure | None) -> tuple[FoundAt, Node]:
         """What the function sees itself in a class: that object, and an array as it lies."""
         has_array = type(read.value) is np.ndarray
+        if isinstance(tree, Tree):
+            return FoundAt(HERE, read.value), self._node(tree)
         if not read.is_steady or tree is not None or not (has_array or is_constant(read.value)):
             raise NotForC
         next(self._leaves)
@@ -89,17 +107,21 @@ class CallNodes:
             return self._leaf(*next(self._leaves))
         if tree is NOTHING:
             return Nothing()
-        if not isinstance(tree, Tree) or not (tree.type in CONTAINERS or _has_plain(tree)):
+        if not isinstance(tree, Tree) or not (container_of(tree.type) or _has_plain(tree)):
             raise NotForC
         values = tuple(map(self._node, tree.children))
-        keys = tree.keys if tree.type not in (tuple, list) else ()
+        keys = tree.keys if container_of(tree.type) in (DICT, None) else ()
         return Holds(tree.type, keys, values, has_identity(tree))
 
     def _leaf(self, value: Any, is_static: bool) -> Node:
+        if type(value) is Identity:
+            return Same(value.value)
         kind = type(value)
         if kind is np.ndarray:
             return Lies.of(value)
-        if kind in SAME or isinstance(value, np.dtype) or (is_static and is_constant(value)):
+        if kind in SAME or isinstance(value, np.dtype | Enum) or is_slice(value):
+            return Same(value)
+        if is_static and is_constant(value):
             return Same(value)
         if kind not in NUMBERS:
             raise NotForC
@@ -107,6 +129,16 @@ class CallNodes:
         if self._asks and not is_numbers_bits(node):
             raise NotForC
         return node
+
+
+def are_told_apart(same: Sequence[int] | None, values: Sequence[Any]) -> bool:
+    """Whether what C asks of leaves says which are one object, where a function asks that.
+
+    Arrays and numbers may be any; where only one is, the others are those very objects.
+    """
+    if same is None:
+        return True
+    return sum(type(value) is np.ndarray or type(value) in NUMBERS for value in values) <= 1
 
 
 def asked_of(value: Any, is_static: bool, asks: bool) -> tuple[str, Any]:
@@ -129,6 +161,11 @@ def asked_of(value: Any, is_static: bool, asks: bool) -> tuple[str, Any]:
     if is_static or asks or kind not in NUMBERS:
         raise NotForC
     return OF_TYPE, kind
+
+
+def is_slice(value: Any) -> bool:
+    """Whether it is a slice by constants."""
+    return type(value) is slice and is_constant((value.start, value.stop, value.step))
 
 
 def is_constant(value: Any) -> bool:

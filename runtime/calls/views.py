@@ -64,7 +64,7 @@ class ViewRecipe(NamedTuple):
             while place < len(self.axes) and self.axes[place] is None:
                 found.append(None)
                 place += 1
-            if part != slice(None) and None in (part.start, part.stop):
+            if part != slice(None) and _length(part) is None:
                 return None
             if axis in kept:
                 found.append(part)
@@ -102,4 +102,7 @@ class ViewRecipe(NamedTuple):
 
 def _length(part: slice) -> int | None:
     """How many places a slice names; None where its array tells."""
-    return None if part.start is None else len(range(part.start, part.stop, part.step or 1))
+    step = part.step or 1
+    if part.start is None or (part.stop is None and step > 0):
+        return None
+    return len(range(part.start, -1 if part.stop is None else part.stop, step))

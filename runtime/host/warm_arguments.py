@@ -30,6 +30,12 @@ from opweave.runtime.host.warm_layout import (
 CONTAINERS: dict[type, int] = {tuple: TUPLE, list: LIST, dict: DICT}
 
 
+def container_of(kind: type) -> int | None:
+    """What C takes a type apart as, a named tuple as any other; None for one that it does not."""
+    is_named = issubclass(kind, tuple) and hasattr(kind, "_fields")
+    return TUPLE if is_named else CONTAINERS.get(kind)
+
+
 class Lies(NamedTuple):
     """An array: its extents, its strides, and its dtype by NumPy's numbers.
 
@@ -155,8 +161,9 @@ class NodeRows:
     def _holding(self, node: Holds) -> CNode:
         keys = (c_size_t * max(len(node.keys), 1))(*map(id, node.keys))
         self.alive += [node.type, node.keys, keys]
+        kind = container_of(node.type)
         return CNode(
-            kind=CONTAINERS.get(node.type, OBJECT), count=len(node.values), like=id(node.type),
+            kind=OBJECT if kind is None else kind, count=len(node.values), like=id(node.type),
             keys=ctypes.addressof(keys), is_told=node.is_told, value=id(dict),
         )  # fmt: skip
 
