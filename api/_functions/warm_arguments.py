@@ -47,7 +47,7 @@ SAME = (
     object,
 )
 # What defines an attribute in a class, that of a named tuple too.
-DEFINES = property, type(namedtuple("_Named", "field").field)
+DEFINES = property, type(vars(namedtuple("_Named", "field"))["field"])
 CONSTANTS = frozenset((*SAME, *NUMBERS, *DEFINES))
 
 
