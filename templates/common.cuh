@@ -205,11 +205,15 @@ template <class T> OW_INLINE T significand(T x, int& exponent) {
 }
 
 // Shifts by at least the width give what an endless shift would.
+template <int BYTES> struct ShiftedAs { typedef unsigned Type; };
+template <> struct ShiftedAs<8> { typedef uint64 Type; };
 template <class T> OW_INLINE T shift_left(T x, T y) {
-    return (uint64)y < 8 * sizeof(T) ? (T)((uint64)x << (uint64)y) : T(0);
+    typedef typename ShiftedAs<sizeof(T)>::Type U;
+    return (U)y < 8 * sizeof(T) ? (T)((U)x << ((U)y & (8 * sizeof(T) - 1))) : T(0);
 }
 template <class T> OW_INLINE T shift_right(T x, T y) {
-    return (uint64)y < 8 * sizeof(T) ? (T)(x >> y) : x < 0 ? T(-1) : T(0);
+    typedef typename ShiftedAs<sizeof(T)>::Type U;
+    return (U)y < 8 * sizeof(T) ? (T)(x >> ((U)y & (8 * sizeof(T) - 1))) : x < 0 ? T(-1) : T(0);
 }
 
 // 16-bit floats are bits in memory and float in registers.

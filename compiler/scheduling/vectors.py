@@ -17,7 +17,7 @@ from opweave.compiler.ir.values import Extents, Value, Where
 from opweave.compiler.passes.simplify import simplify
 from opweave.compiler.scheduling.accumulation_plans import plan_product
 from opweave.opcodes import OPERATORS
-from opweave.opcodes.dtypes import BF16, F16, F32, I64, U64, DType
+from opweave.opcodes.dtypes import BF16, BOOL, F16, F32, I64, U64, DType
 
 
 def column_products(
@@ -29,7 +29,6 @@ def column_products(
         for node in graph.nodes
         if node.is_product
         and node.result.shape[-1] == 1
-        and node.result.dtype.kind != "b"
         and plan_product(node, graph, extents, device, vendor).unit == "fma"
     )
 
@@ -37,7 +36,7 @@ def column_products(
 def as_sums(graph: FunctionGraph, chosen: Collection[int]) -> FunctionGraph:
     """The graph with some products of one column as sums along rows.
 
-    z = x @ y   ->   z = sum(x * y.T, axis=-1, keepdims=True)
+    z = x @ y   ->   z = sum(x * y.T, axis=-1, keepdims=True), or any of truths
     """
     if not chosen:
         return graph
@@ -85,11 +84,14 @@ def _sum(rewriter: Rewriter, node: Node, view: Node | None) -> Node:
     assert isinstance(terms, Value)
     kept = range(_last(node)) if view is None else view.attr("axes")
     dropped = [d for d in range(len(terms.shape)) if d not in kept]
-    attrs = {"axis": tuple(dropped), "dtype": None, "keepdims": view is None}
+    attrs = {"axis": tuple(dropped), "keepdims": view is None}
+    name = "any" if dtype is BOOL else "sum"
+    if name == "sum":
+        attrs["dtype"] = None
     result = (view or node).result
     if wide is dtype:
-        return Node(OPERATORS["sum"], (terms,), (result,), tuple(attrs.items()), where)
-    total = _made(rewriter, "sum", terms, where, **attrs)
+        return Node(OPERATORS[name], (terms,), (result,), tuple(attrs.items()), where)
+    total = _made(rewriter, name, terms, where, **attrs)
     return Node(OPERATORS["cast"], (total,), (result,), (("dtype", dtype.numpy_name),), where)
 
 

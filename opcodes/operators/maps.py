@@ -66,25 +66,25 @@ def _cast(x: Any, dtype: Any) -> Any:
     return (array.real if drops_imaginary else array).astype(dtype)  # without a warning
 
 
-# Of two bools both are asked, which vectors do, too.
+# Of two truths both are asked: only so do loops of them vectorise.
 ARITHMETIC: tuple[tuple[str, Any, Fragments], ...] = (
     ("add", np.add, {"fu": "x + y", "i": "wrap_add(x, y)", "b": "x | y"}),
     ("subtract", np.subtract, {"fu": "x - y", "i": "wrap_sub(x, y)"}),
     ("multiply", np.multiply, {"f": "x * y", "iu": "wrap_mul(x, y)", "b": "x & y"}),
     ("divide", np.divide, {"f": "x / y"}),
     ("remainder", np.remainder, {"fiu": "floor_mod(x, y)"}),
-    ("maximum", np.maximum, {"f": "max_nan(x, y)", "iub": "x > y ? x : y"}),
-    ("minimum", np.minimum, {"f": "min_nan(x, y)", "iub": "x < y ? x : y"}),
-    ("logical_and", np.logical_and, {"fiu": "x && y", "b": "x & y"}),
-    ("logical_or", np.logical_or, {"fiu": "x || y", "b": "x | y"}),
+    ("maximum", np.maximum, {"f": "max_nan(x, y)", "iu": "x > y ? x : y", "b": "x | y"}),
+    ("minimum", np.minimum, {"f": "min_nan(x, y)", "iu": "x < y ? x : y", "b": "x & y"}),
+    ("logical_and", np.logical_and, {"fiu": "(x != 0) & (y != 0)", "b": "x & y"}),
+    ("logical_or", np.logical_or, {"fiu": "(x != 0) | (y != 0)", "b": "x | y"}),
     ("logical_xor", np.logical_xor, {"fiub": "!x != !y"}),
     ("bitwise_and", np.bitwise_and, {"iub": "x & y"}),
     ("bitwise_or", np.bitwise_or, {"iub": "x | y"}),
     ("bitwise_xor", np.bitwise_xor, {"iu": "x ^ y", "b": "x != y"}),
     ("left_shift", np.left_shift, {"iu": "shift_left(x, y)"}),
     ("right_shift", np.right_shift, {"iu": "shift_right(x, y)"}),
-    ("fmax", np.fmax, {"f": "max_number(x, y)", "iub": "x > y ? x : y"}),
-    ("fmin", np.fmin, {"f": "min_number(x, y)", "iub": "x < y ? x : y"}),
+    ("fmax", np.fmax, {"f": "max_number(x, y)", "iu": "x > y ? x : y", "b": "x | y"}),
+    ("fmin", np.fmin, {"f": "min_number(x, y)", "iu": "x < y ? x : y", "b": "x & y"}),
     ("fmod", np.fmod, {"f": "fmod(x, y)", "iu": "trunc_mod(x, y)"}),
     ("copysign", np.copysign, {"f": "copysign(x, y)"}),
     ("heaviside", np.heaviside, {"f": "x != x ? x : x == 0 ? y : (T)(x > 0)"}),

@@ -22,7 +22,7 @@ ACCUMULATE = {
     "f": "fma(x, y, acc)",
     "i": "wrap_add(acc, wrap_mul(x, y))",
     "u": "acc + x * y",
-    "b": "acc || (x && y)",
+    "b": "acc | (x & y)",
 }
 ZERO = {"fiu": "0", "b": "false"}
 # What an element is in the end.  Padding adds complex zeros of either sign: none is left negative.

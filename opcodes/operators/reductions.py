@@ -24,15 +24,15 @@ from opweave.opcodes.shapes import REDUCED, SCANNED, ShapeRule
 
 Texts = dict[str, str]  # fragments by dtype kinds
 # How two values are joined, and what changes nothing.
-ADDED: Texts = {"fu": "acc + x", "i": "wrap_add(acc, x)", "b": "acc || x"}
-MULTIPLIED: Texts = {"f": "acc * x", "iu": "wrap_mul(acc, x)", "b": "acc && x"}
-LARGER: Texts = {"f": "max_nan(acc, x)", "iub": "acc > x ? acc : x"}
-SMALLER: Texts = {"f": "min_nan(acc, x)", "iub": "acc < x ? acc : x"}
+ADDED: Texts = {"fu": "acc + x", "i": "wrap_add(acc, x)", "b": "acc | x"}
+MULTIPLIED: Texts = {"f": "acc * x", "iu": "wrap_mul(acc, x)", "b": "acc & x"}
+LARGER: Texts = {"f": "max_nan(acc, x)", "iu": "acc > x ? acc : x", "b": "acc | x"}
+SMALLER: Texts = {"f": "min_nan(acc, x)", "iu": "acc < x ? acc : x", "b": "acc & x"}
 ZERO: Texts = {"fiu": "0", "b": "false"}
 MINUS_ZERO: Texts = {"f": "-0.0f", "iu": "0", "b": "false"}  # 0.0 would lose the sign of -0.0
 ONE: Texts = {"fiu": "1", "b": "true"}
-LOWEST: Texts = {"f": "-infinity<T>()", "iub": "lowest<T>()"}
-HIGHEST: Texts = {"f": "infinity<T>()", "iub": "highest<T>()"}
+LOWEST: Texts = {"f": "-infinity<T>()", "iu": "lowest<T>()", "b": "0"}
+HIGHEST: Texts = {"f": "infinity<T>()", "iu": "highest<T>()", "b": "1"}
 
 
 def accumulating(
@@ -56,6 +56,7 @@ def reduction(
 ) -> Operator:
     """Make a reduction from a row."""
     attrs = (("axis", None), ("keepdims", False))
+    more = {"accumulator": rules.wide_truth} | more
     return accumulating(name, Kind.REDUCE, numpy, join, identity, rule, REDUCED, attrs, **more)
 
 
@@ -84,18 +85,17 @@ def scan(name: str, ufunc: np.ufunc, join: Texts, identity: Texts, rule: TypeRul
     return replace(made, type_rule=rules.of_reals(rule, NO_COMPLEX))
 
 
-TRUTH = {"accumulator": rules.wide_truth}
 OPERATORS: tuple[Operator, ...] = (
     reduction("sum", np.sum, ADDED, ZERO, rules.summation),
     reduction("prod", np.prod, MULTIPLIED, ONE, rules.summation),
     reduction("max", np.max, LARGER, LOWEST, rules.first, needs_nonempty=True),
     reduction("min", np.min, SMALLER, HIGHEST, rules.first, needs_nonempty=True),
-    reduction("any", np.any, {"b": "acc | x"}, {"b": "0"}, rules.truth, **TRUTH),
-    reduction("all", np.all, {"b": "acc & x"}, {"b": "1"}, rules.truth, **TRUTH),
+    reduction("any", np.any, {"b": "acc | x"}, {"b": "0"}, rules.truth),
+    reduction("all", np.all, {"b": "acc & x"}, {"b": "1"}, rules.truth),
     scan("cumsum", np.add, ADDED, MINUS_ZERO, rules.summation),
     scan("cumprod", np.multiply, MULTIPLIED, ONE, rules.summation),
     scan("cummax", np.maximum, LARGER, LOWEST, rules.first),
     scan("cummin", np.minimum, SMALLER, HIGHEST, rules.first),
-    scan("cumany", np.logical_or, {"b": "acc || x"}, {"b": "false"}, rules.truth),
-    scan("cumall", np.logical_and, {"b": "acc && x"}, {"b": "true"}, rules.truth),
+    scan("cumany", np.logical_or, {"b": "acc | x"}, {"b": "false"}, rules.truth),
+    scan("cumall", np.logical_and, {"b": "acc & x"}, {"b": "true"}, rules.truth),
 )

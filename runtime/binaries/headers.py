@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
+from opweave.runtime.binaries.moves import with_moved_bits
 from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
 from opweave.runtime.binaries.row_passes import with_row_passes
 from opweave.runtime.binaries.truths import with_bytes
@@ -72,6 +73,7 @@ def left_out(source: str) -> str:
 
 
 REWRITES = (
+    with_moved_bits,
     without_second_rounding,
     with_bytes,
     with_row_passes,

@@ -1,0 +1,55 @@
+"""Halves that are only moved keep all their bits, and are not converted: runtime/binaries/moves.py."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.runtime.binaries.moves import with_moved_bits
+
+pytestmark = pytest.mark.host
+HALVES = [np.float16, ml_dtypes.bfloat16]
+# All numbers of 16 bits, NaN with any payload among them.
+BITS = np.arange(65536, dtype=np.uint16)
+MOVES = {
+    "a copy": lambda x: x.copy(),
+    "backwards": lambda x: x[::-1].copy(),
+    "every other": lambda x: x[1::2].copy(),
+    "turned": lambda x: np.ascontiguousarray(x.reshape(256, 256).T),
+    "joined": lambda x: np.concatenate([x, x[3:]]),
+    "rolled": lambda x: np.roll(x, 5),
+    "repeated": lambda x: np.tile(x, 2),
+    "stacked": lambda x: np.stack([x, x[::-1]], 1),
+}
+# What computes, beside moves: not rewritten.
+OTHERS = {
+    "a sum": lambda x: x + 1,
+    "the negative": lambda x: -x,
+    "a filled edge": lambda x: np.where(x > 1, x, 2.0),
+    "another type": lambda x: x.astype(np.float32),
+    "one of two, by both": lambda x: np.where(x[1:] > x[:-1], x[1:], x[:-1]),
+    "one of two, by one": lambda x: np.where(np.isnan(x), x[::-1], x),
+    "one of two, by its truth": lambda x: np.where(x - x, x[::-1], x),
+    "one by an index": lambda x: x[x.astype(np.int32) % 7],
+    "a maximum": lambda x: np.maximum(x[1:], x[:-1]),
+}
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("name", MOVES)
+def test_all_bits_are_kept(name, dtype):
+    x, fused = BITS.view(dtype), ow.fuse(MOVES[name])
+    assert fused(x).tobytes() == MOVES[name](BITS).tobytes()
+    texts = [kernel.source for kernel in fused.lower(x).kernels]
+    assert all("float" not in with_moved_bits(text).split('extern "C"')[1] for text in texts)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_computes_stays_as_it_is(name, dtype):
+    x, fused = np.arange(100).astype(dtype), ow.fuse(OTHERS[name])
+    np.testing.assert_array_equal(fused(x), OTHERS[name](x))
+    for kernel in fused.lower(x).kernels:
+        assert with_moved_bits(kernel.source) == kernel.source
