@@ -10,11 +10,12 @@ HALF = re.compile(r"\bb?float16\b")
 REGISTER = re.compile(r"\bfloat\b")
 LEFT_OUT = re.compile(r"//.*|\bfor \([^()]*\) |\bEACH_CHANNEL ")
 # A name with its indices; statements that declare such names, or move what they hold.
-PLACE = r"\w+(?:\[[\w +*]+\])*"
+INDEX = r"\[[\w +*]+\]"
+PLACE = rf"\w+(?:{INDEX})*"
 MOVES = re.compile(
-    rf"(?:__shared__ __align__\(16\) )?(?:const )?float \w+(?:\[[\w +*]+\])+|"
+    rf"(?:__shared__ __align__\(16\) )?(?:const )?float \w+(?:{INDEX})+|"
     rf"Chunk<b?float16, VECTOR> \w+\[CHUNKS\]|(?:const )?b?float16\*(?: __restrict__)? \w+,?|"
-    rf"(?:const float )?{PLACE} = (?P<asked>\w+)(?:\[[\w +*]+\])*(?P<chosen> \? {PLACE} : {PLACE})?|"
+    rf"(?:const float )?{PLACE} = (?P<asked>\w+)(?:{INDEX})*(?P<chosen> \? {PLACE} : {PLACE})?|"
     rf"(?:{'|'.join(LOADS)}|join_chunks|store_(?:chunk|pixels)|stream_chunk)\((?!.*\d\.).*\)"
 )
 DECLARED = re.compile(r"\b(?:float|Chunk<b?float16, \w+>|b?float16\*(?: __restrict__)?) (\w+)")
