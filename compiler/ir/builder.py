@@ -56,7 +56,8 @@ def _check_rows(operator: Operator, loop: Sequence[DType], results: Sequence[DTy
             name = "" if code.name == operator.name else f" {code.name}"
             raise DTypeError(f"no op-code{name} for {found.numpy_name}{parts}") from None
         if row.start and operator.accumulator is not None:
-            number_of(row.start, operator.accumulator(results[0]))
+            made = results[0]  # truth, which is computed with as a wider type
+            number_of(row.start, made if made is dtypes.BOOL else operator.accumulator(made))
 
 
 class GraphBuilder:
