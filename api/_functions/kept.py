@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from opweave._functions.apart import LEAVES, Apart, Read, is_searched
 from opweave._functions.layout import Layout
 from opweave.compiler.captures.assumptions import Assumptions
-from opweave.compiler.captures.checks import Check, Checked, of_place
+from opweave.compiler.captures.checks import Check, Checked, joined, of_place
 from opweave.compiler.captures.structure import Identity
 
 if TYPE_CHECKING:
@@ -46,6 +46,12 @@ class Kept(Checked):
     @property
     def all(self) -> Sequence[Check]:
         return self._checks
+
+    def for_c(self) -> Callable[[], bool]:
+        """What holds of a call that C runs, which looks into containers, but not where they lie."""
+        held = [read for read in self.reads if read.place.watched and not read.is_steady]
+        more = [of_place(read.place, read.value) for read in held]
+        return joined([*self._checks, *more]) if more else self.joined()
 
     def added(self, apart: Apart) -> bool:
         """Add what is read from outside to a call's arguments; False where it is another."""

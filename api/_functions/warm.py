@@ -119,7 +119,7 @@ class WarmCalls:
         if on_gpu is not None:
             self.call, self.into = on_gpu.call, on_gpu.into
         if self._known:
-            by_c = warm_call(self._kept.joined(), tuple(self._known.values()))
+            by_c = warm_call(self._kept.for_c(), tuple(self._known.values()))
             self.call, self.into = map(_either, by_c, (self.call, self.into)) if on_gpu else by_c
 
     def _warm(self, ready: Ready | Plain, values: Sequence[Any]) -> Warm | None:

@@ -95,7 +95,7 @@ class CallNodes:
     def _watched(self, read: Read, tree: Structure | None) -> tuple[FoundAt, Node]:
         """What the function sees itself in a class: that object, and an array as it lies."""
         has_array = type(read.value) is np.ndarray
-        if isinstance(tree, Tree):
+        if isinstance(tree, Tree):  # that it lies there is asked for otherwise: ``Kept.for_c``
             return FoundAt(HERE, read.value), self._node(tree)
         if not read.is_steady or tree is not None or not (has_array or is_constant(read.value)):
             raise NotForC

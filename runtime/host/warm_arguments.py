@@ -32,7 +32,7 @@ CONTAINERS: dict[type, int] = {tuple: TUPLE, list: LIST, dict: DICT}
 
 def container_of(kind: type) -> int | None:
     """What C takes a type apart as, a named tuple as any other; None for one that it does not."""
-    is_named = issubclass(kind, tuple) and hasattr(kind, "_fields")
+    is_named = issubclass(kind, tuple) and hasattr(kind, "_fields") and not kind.__dictoffset__
     return TUPLE if is_named else CONTAINERS.get(kind)
 
 

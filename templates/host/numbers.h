@@ -102,7 +102,6 @@ bool packs_integer(int form, long long integer, uint64* word) {
     case UINT: return packs_as<unsigned>(integer, word);
     case USHORT: return packs_as<unsigned short>(integer, word);
     case UBYTE: return packs_as<unsigned char>(integer, word);
-    case YES_OR_NO: return packs_as<unsigned char>(integer, word) && integer <= 1;
     }
     return -exact <= integer && integer <= exact && packs_real(form, (double)integer, word);
 }

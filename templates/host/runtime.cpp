@@ -291,10 +291,10 @@ static bool pays_to_share(Run* run, long long alone, bool soon) {
 }
 
 // The first time, threads begin and memory is new, which says nothing about the next.
-static void note_shared(long long* known, long long seen) {
+static void note_shared(long long* known, long long alone, long long seen) {
     const long long was = __atomic_load_n(known, __ATOMIC_RELAXED);
     if (was > 1) note_time(known, was, seen);
-    else __atomic_store_n(known, was ? seen : 1, __ATOMIC_RELAXED);
+    else __atomic_store_n(known, !was ? 1 : seen < alone ? seen : alone, __ATOMIC_RELAXED);
 }
 
 // Run the blocks of a grid, on several threads where that has shown to pay; false if a signal's handler
@@ -310,17 +310,17 @@ static bool run_grid_of(Run* run, const char* args, void** python) {
     const long long alone = __atomic_load_n(&run->alone, __ATOMIC_RELAXED), start = now();
     const bool soon = comes_behind_another(start);
     const long long row = alone + (soon ? __atomic_load_n(&in_a_row, __ATOMIC_RELAXED) : 0);
-    const bool is_long = most_threads > 1 && alone >= WORTH_SHARING && row >= WORTH_WAKING;
-    const bool shares = is_long && pays_to_share(run, alone, soon);
+    const bool is_long = alone >= WORTH_SHARING && row >= WORTH_WAKING;
     int threads = 1;
-    if (shares) threads = run_shared(run, args, total, soon, python);
-    else run->blocks(args, &run->grid, 0, total);
+    if (!is_long) run->blocks(args, &run->grid, 0, total);
+    else if (most_threads > 1 && pays_to_share(run, alone, soon)) threads = run_shared(run, args, total, soon, python);
+    else threads = run_helped(run, args, total, soon, 0, python);  // which looks at signals
     const long long end = now();
     if (alone >= WORTH_SHARING) note_end(end, row);
     if (!threads) return false;
-    if (shares) note_shared(&run->shared[soon], end - start);
+    if (threads > 1) note_shared(&run->shared[soon], alone, end - start);
     // before one thread has run it, all that is known is that it takes no longer than these together
-    if (!shares || (end - start) * threads < alone) note_time(&run->alone, alone, (end - start) * threads);
+    if (threads == 1 || (end - start) * threads < alone) note_time(&run->alone, alone, (end - start) * threads);
     return true;
 }
 

@@ -22,6 +22,7 @@ MOVES = {
     "rolled": lambda x: np.roll(x, 5),
     "repeated": lambda x: np.tile(x, 2),
     "stacked": lambda x: np.stack([x, x[::-1]], 1),
+    "one of two": lambda x: np.where(np.arange(x.size) % 3 > 1, x, x[::-1]),
 }
 # What computes, beside moves: not rewritten.
 OTHERS = {
@@ -53,3 +54,48 @@ def test_what_computes_stays_as_it_is(name, dtype):
     np.testing.assert_array_equal(fused(x), OTHERS[name](x))
     for kernel in fused.lower(x).kernels:
         assert with_moved_bits(kernel.source) == kernel.source
+
+
+TEXT = """
+    const float16* __restrict__ x,
+    float16* __restrict__ out,
+    const index_t cols)
+    Chunk<float16, VECTOR> x_v[CHUNKS];
+    float y_v[CHUNKS][VECTOR];
+    float out_v[CHUNKS][VECTOR];
+    bool mask[CHUNKS][VECTOR];
+    load_chunk(x_v[c], x + j0, cols - j0);
+    LINE
+    store_chunk(out + j0, out_v[c], cols - j0);
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "out_v[c][l] = x_v[c][l];", "const float v0 = x_v[c][l + 1];",
+        "out_v[c][l] = mask[c][l] ? x_v[c][l] : y_v[c][l];",
+        "out_v[c][l] = chosen(mask[c][l], x_v[c][l], y_v[c][l]);",
+        "load_window(y_v[c], x, 1, n0, j0 - s0);",
+    ],
+)  # fmt: skip
+def test_lines_that_move(line):
+    assert "float" not in with_moved_bits(TEXT.replace("LINE", line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "out_v[c][l] = 1;", "out_v[c][l] = l;", "out_v[c][l] = x_v[c][l] + 1;",
+        "out_v[c][l] = -x_v[c][l];", "out_v[c][l] = 2.0f;", "mask[c][l] = x_v[c][l];",
+        "mask[c][l] = x_v[c][l] > y_v[c][l];", "const bool v0 = x_v[c][l] == y_v[c][l];",
+        "out_v[c][l] = x_v[c][l] ? x_v[c][l] : y_v[c][l];",
+        "out_v[c][l] = mask[c][l] ? x_v[c][l] : 1;",
+        "out_v[c][l] = chosen(x_v[c][l], x_v[c][l], y_v[c][l]);",
+        "out_v[c][l] = chosen(mask[c][l], 0, y_v[c][l]);", "out_v[c][l] = fabs(x_v[c][l]);",
+        "load_chunk(y_v[c], x + j0, cols - j0, 1.0f);", "const float s = 3;", "const float s,",
+    ],
+)  # fmt: skip
+def test_lines_that_do_more(line):
+    text = TEXT.replace("LINE", line)
+    assert with_moved_bits(text) == text

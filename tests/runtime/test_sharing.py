@@ -69,6 +69,17 @@ def test_they_stay_on_one_thread_where_that_is_quicker(library, guessed):
     assert shared_by(library, launch_of(library, guessed), 30000) < CALLS / 6
 
 
+@pytest.mark.parametrize("disturbed", [0, 1, 2, 5])
+def test_one_disturbed_launch_decides_nothing(library, disturbed):
+    launch, here = launch_of(library, 4_000_000), ctypes.c_long.in_dll(library, "slow_here")
+    ctypes.c_long.in_dll(library, "slow_there").value = 1000
+    for n in range(6):
+        here.value = 200_000 if n == disturbed else 1000
+        launch(b"", ())
+    shared_by(library, launch, 1000)
+    assert shared_by(library, launch, 1000) > BLOCKS * CALLS / 4
+
+
 def test_what_was_slower_is_tried_again(library):
     launch = launch_of(library, 4_000_000)
     shared_by(library, launch, 8000)

@@ -41,7 +41,7 @@ def test_c_takes_numbers_of_each_type(name):
         _, call = warmed(added, (x, kind(1)))
         for value in values_of(kind):
             found, expected = call(x, value), added(x, value)
-            if found is UNKNOWN or is_left(kind, value, expected):
+            if found is UNKNOWN:
                 assert is_left(kind, value, expected), (kind, value)
             else:
                 assert same(found, expected), (kind, value)
@@ -66,16 +66,16 @@ HARD = [
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 def test_c_rounds_a_number_as_numpy_does(dtype):
-    x = np.zeros(3, dtype)
-    _, call = warmed(lambda x, s: np.maximum(x, s) + np.minimum(x, s), (x, 2.0))
+    x = np.ones(3, dtype)
+    _, call = warmed(lambda x, s: x * s, (x, 2.0))
     for value in HARD:
         with np.errstate(over="ignore"):
-            expected = x + np.asarray(value).astype(dtype)
+            expected = x * np.asarray(value).astype(dtype)
         found = call(x, value)
         if found is UNKNOWN:
             assert value > np.float64(ml_dtypes.finfo(dtype).max), value
         else:
-            np.testing.assert_array_equal(found, expected, err_msg=repr(value))
+            assert found.tobytes() == expected.tobytes(), value
 
 
 @pytest.mark.parametrize(
