@@ -48,7 +48,7 @@ class Kept(Checked):
         return self._checks
 
     def for_c(self) -> Callable[[], bool]:
-        """What holds of a call that C runs, which looks into containers, but not where they lie."""
+        """What holds of a call that C runs: it looks into containers, not at where they lie."""
         held = [read for read in self.reads if read.place.watched and not read.is_steady]
         more = [of_place(read.place, read.value) for read in held]
         return joined([*self._checks, *more]) if more else self.joined()

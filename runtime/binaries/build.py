@@ -30,7 +30,7 @@ KINDS = {True: "so", False: "cubin"}  # kinds of binaries; True: by the host's c
 # Modules that change what a compiler gets, or makes, of a source.
 REWRITING = (
     "clang_ir.py", "headers.py", "moves.py", "ordinary.py", "precompiled.py", "row_passes.py",
-    "truths.py",
+    "strides.py", "truths.py",
 )  # fmt: skip
 HOST_INCLUDE = (TEMPLATES / "host", TEMPLATES)
 

@@ -9,6 +9,7 @@ from functools import cache
 from opweave.runtime.binaries.moves import with_moved_bits
 from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
 from opweave.runtime.binaries.row_passes import with_row_passes
+from opweave.runtime.binaries.strides import with_strides_apart
 from opweave.runtime.binaries.truths import with_bytes
 from opweave.templates import TEMPLATES
 
@@ -78,6 +79,7 @@ REWRITES = (
     with_bytes,
     with_row_passes,
     with_short_functions,
+    with_strides_apart,
 )
 
 

@@ -133,29 +133,50 @@ template <int N> OW_INLINE index_t whole_from(index_t first, index_t end) {
 }
 // Of a step that is known a compiler makes vectors.
 template <int STEP, int N, class R, class S>
-OW_INLINE void load_steps(R (&r)[N], const S* p, index_t stride, index_t count) {
+OW_INLINE void load_steps(R (&r)[N], const S* p, index_t stride) {
     const index_t step = STEP ? STEP : stride;
-    if (count == N) {
-        for (int l = 0; l < N; ++l) r[l] = load(p + l * step);
+    for (int l = 0; l < N; ++l) r[l] = load(p + l * step);
+}
+template <int N, class R, class S>
+__attribute__((noinline)) void load_strided_part(R* r, const S* p, index_t stride, index_t count) {
+    for (int l = 0; l < count; ++l) r[l] = load(p + l * stride);
+}
+template <int N, class R, class S> OW_INLINE void load_whole(R (&r)[N], const S* p, index_t stride) {
+    if (stride == 2) load_steps<2>(r, p, stride);
+    else if (stride == 3) load_steps<3>(r, p, stride);
+    else if (stride == 4) load_steps<4>(r, p, stride);
+    else if (stride == -1) load_steps<-1>(r, p, stride);
+    else load_steps<0>(r, p, stride);
+}
+// The same in a function of its own, for kernels with many such arrays, which g++ compiles for long: it
+// makes a path for each step of each.
+template <int N, class R, class S>
+__attribute__((noinline)) void load_whole_apart(R* r, const S* p, index_t stride) {
+    load_whole(*(R (*)[N])r, p, stride);
+}
+template <bool APART, int N, class R, class S>
+OW_INLINE void load_strided_or(R (&r)[N], const S* p, index_t stride, index_t inside, R outside) {
+    if (inside >= N && !APART) return load_whole(r, p, stride);
+    R kept[N];
+    if (inside >= N) {
+        load_whole_apart<N, R, S>(kept, p, stride);
     } else {
-        for (int l = 0; l < count; ++l) r[l] = load(p + l * step);
+        for (int l = 0; l < N; ++l) kept[l] = outside;
+        seldom<load_strided_part<N, R, S>>(kept, p, stride, inside < 0 ? 0 : inside);
     }
+    for (int l = 0; l < N; ++l) r[l] = kept[l];
 }
-template <int N, class R, class S>
-OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside, typename OwSame<R>::type outside) {
-    const index_t count = inside < 0 ? 0 : inside < N ? inside : N;
-    if (count < N)
-        for (int l = 0; l < N; ++l) r[l] = outside;
-    if (stride == 2) load_steps<2>(r, p, stride, count);
-    else if (stride == 3) load_steps<3>(r, p, stride, count);
-    else if (stride == 4) load_steps<4>(r, p, stride, count);
-    else if (stride == -1) load_steps<-1>(r, p, stride, count);
-    else load_steps<0>(r, p, stride, count);
-}
-template <int N, class R, class S>
-OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside) {
-    load_strided(r, p, stride, inside, inside > 0 && inside < N ? R(load(p + (inside - 1) * stride)) : R());
-}
+#define OW_LOAD_STRIDED(NAME, APART)                                                                       \
+    template <int N, class R, class S>                                                                     \
+    OW_INLINE void NAME(R (&r)[N], const S* p, index_t stride, index_t inside, typename OwSame<R>::type outside) { \
+        load_strided_or<APART>(r, p, stride, inside, outside);                                             \
+    }                                                                                                      \
+    template <int N, class R, class S>                                                                     \
+    OW_INLINE void NAME(R (&r)[N], const S* p, index_t stride, index_t inside) {                           \
+        NAME(r, p, stride, inside, inside > 0 && inside < N ? R(load(p + (inside - 1) * stride)) : R());   \
+    }
+OW_LOAD_STRIDED(load_strided, false)
+OW_LOAD_STRIDED(load_strided_apart, true)
 // N elements where they lie, so that a loop over them has no other before it, or a copy of some.
 template <class S, int N> struct Chunk {
     const S* at;
