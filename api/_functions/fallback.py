@@ -164,7 +164,9 @@ class Fallback(Judging):
         if self._may_roll(call) and self._pace.is_short(call, error):
             return False
         if why and is_hopeless:
-            raise self._plain.short(call, why, error)
+            told = self._plain.short(call, why, error)
+            told.again = True  # those like it are found by the lengths of their lists
+            raise told
         return not why  # else a call of this size may be a whole, for all that is known
 
     def _of_rounds(self, call: Call, error: OpweaveError) -> None:

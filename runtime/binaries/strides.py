@@ -1,4 +1,4 @@
-"""Arrays that lie apart: in kernels with many of them they are loaded by functions of their own."""
+"""Arrays that lie apart: kernels with many of them load them by functions of their own."""
 
 from __future__ import annotations
 

@@ -299,6 +299,27 @@ def test_what_was_left_to_numpy_is_forgotten_with_all_else():
     assert len(called(fused, SHORT)[2]) <= 1
 
 
+def logged(state, dt):
+    state["x"] += state["v"] * dt
+    state["log"].append(float(state["x"][0]))
+
+
+def test_a_list_that_grows_is_found_by_the_power_of_two_of_its_length():
+    state = {"x": np.zeros(100), "v": np.ones(100), "log": []}
+    fused, slow, slowly = ow.fuse(logged), [], type(ow.fuse(logged))._slowly
+
+    def noted(self, *args):
+        slow.append(len(state["log"]))
+        return slowly(self, *args)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(type(fused), "_slowly", noted)
+        for _ in range(200):
+            fused(state, 0.5)
+    assert state["log"] == [0.5 * n for n in range(1, 201)]
+    assert len([length for length in slow if length > 32]) <= 4
+
+
 def test_a_list_that_grows_is_soon_left_to_numpy_without_a_trace():
     fused = ow.fuse(lambda xs: np.sort(np.concatenate(xs)) + 1)
     for count in range(1, 20):

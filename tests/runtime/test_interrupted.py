@@ -188,7 +188,12 @@ time.sleep(0.3)  # the other thread has the workers
 """
 
 
-@pytest.mark.parametrize("before", ["", BESIDE], ids=["alone", "beside another thread"])
+ON_ONE = "ow.config.threads = 1"
+
+
+@pytest.mark.parametrize(
+    "before", ["", BESIDE, ON_ONE], ids=["alone", "beside another thread", "on one thread"]
+)
 def test_ctrl_c_while_a_kernel_runs(before, root):
     out = python(RUNNING.format(before=before), OPWEAVE_CACHE_DIR=str(root))
 

@@ -167,3 +167,42 @@ def test_a_view_of_a_product_is_returned_by_c():
     column = ow.fuse(lambda x: (x * 2)[:, None])
     for _ in range(ENOUGH):
         assert column(D).shape == (12, 1)
+
+
+def held_by_class(gains):
+    """A class whose base holds a container, and an object of it."""
+    base = type("Base", (), {"gains": gains})
+    made = type("Made", (base,), {"step": lambda self, k: self.x * self.gains[0] * k})
+    made.gain = property(lambda self: self.gains[0])
+    one = made()
+    one.x = D.copy()
+    return base, made, one
+
+
+READERS = {
+    "of an object": lambda o: o.x * o.gains[0],
+    "of its class": lambda o: o.x * type(o).gains[0],
+    "in a property": lambda o: o.x * o.gain,
+    "in a method": lambda o: o.step(2.0),
+}
+CONTAINERS = [((1.0, 2.0), (8.0, 2.0)), ([1.0], [8.0]), ({0: 1.0}, {0: 8.0}), ((D,), (D * 3,))]
+
+
+@pytest.mark.parametrize(("before", "after"), CONTAINERS)
+@pytest.mark.parametrize("name", READERS)
+def test_another_container_in_a_class_is_seen(name, before, after):
+    base, made, one = held_by_class(before)
+    function, fused = READERS[name], ow.fuse(READERS[name])
+
+    def holds():
+        for _ in range(ENOUGH):
+            np.testing.assert_array_equal(fused(one), function(one))
+
+    holds()
+    base.gains = after
+    holds()
+    made.gains = before  # in front of that
+    holds()
+    if not isinstance(before, tuple):
+        made.gains[0] = 5.0
+    holds()
