@@ -29,8 +29,7 @@ VERSION = "0.1.0"
 KINDS = {True: "so", False: "cubin"}  # kinds of binaries; True: by the host's compiler
 # Modules that change what a compiler gets, or makes, of a source.
 REWRITING = (
-    "clang_ir.py", "headers.py", "moves.py", "ordinary.py", "precompiled.py", "row_passes.py",
-    "strides.py", "truths.py",
+    "clang_ir.py", "headers.py", "loads.py", "ordinary.py", "precompiled.py", "row_passes.py",
 )  # fmt: skip
 HOST_INCLUDE = (TEMPLATES / "host", TEMPLATES)
 

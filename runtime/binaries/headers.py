@@ -6,11 +6,9 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from opweave.runtime.binaries.moves import with_moved_bits
+from opweave.runtime.binaries.loads import with_bytes, with_moved_bits, with_strides_apart
 from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
 from opweave.runtime.binaries.row_passes import with_row_passes
-from opweave.runtime.binaries.strides import with_strides_apart
-from opweave.runtime.binaries.truths import with_bytes
 from opweave.templates import TEMPLATES
 
 SPECIAL = TEMPLATES / "host" / "special.cuh"

@@ -1,4 +1,4 @@
-"""Kernels of many arrays that lie apart: runtime/binaries/strides.py."""
+"""Kernels of many arrays that lie apart: runtime/binaries/loads.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.runtime.binaries.strides import MOST_IN_PLACE, with_strides_apart
+from opweave.runtime.binaries.loads import MOST_IN_PLACE, with_strides_apart
 
 pytestmark = pytest.mark.host
 COUNT = 6

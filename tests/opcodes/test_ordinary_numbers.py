@@ -48,7 +48,7 @@ def near(edges, dtype):
 
 
 def test_every_short_form_is_tested():
-    of_integers = {"floor_div", "floor_mod"}  # test_integer_edges.py, test_divisors.py
+    of_integers = {"floor_div", "floor_mod"}  # test_integer_edges.py, host/test_divisors.py
     assert {name.split()[0] for name in UFUNCS} == set(NAMES) - of_integers
 
 

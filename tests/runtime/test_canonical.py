@@ -9,12 +9,12 @@ import opweave as ow
 import opweave.runtime.binaries.build as build
 from opweave.runtime.binaries.cache import DiskCache
 from opweave.runtime.binaries.canonical import FUNCTION, NAME, Canonical, canonical
+from opweave.runtime.binaries.loads import with_bytes
 from opweave.runtime.binaries.ordinary import (
     runs_twice,
     with_short_functions,
     without_second_rounding,
 )
-from opweave.runtime.binaries.truths import with_bytes
 from opweave.templates import TEMPLATES
 
 X = np.linspace(-2, 2, 640, dtype=np.float32).reshape(64, 10)

@@ -1,4 +1,4 @@
-"""Halves that are only moved keep all their bits, and are not converted: runtime/binaries/moves.py."""
+"""Halves that are only moved keep all their bits, and are not converted: runtime/binaries/loads.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.runtime.binaries.moves import with_moved_bits
+from opweave.runtime.binaries.loads import with_moved_bits
 
 pytestmark = pytest.mark.host
 HALVES = [np.float16, ml_dtypes.bfloat16]

@@ -1,12 +1,20 @@
-"""Halves that a kernel only moves, as the bits that they are: no lane makes floats of them."""
+"""How arrays that are loaded lie in registers of the host, and how loads of many are compiled.
+
+Bools are bytes there, of which g++ makes vectors; halves that are only moved are the bits of which
+no lane makes floats; and kernels of many arrays that lie apart load them by functions.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Set
 
-from opweave.runtime.binaries.truths import LOADS
-
+ARRAY = re.compile(r"\bbool (?=(?:\(&)?(?P<name>\w+)\)?\[)")
+# By the loads of templates/host/chunks.cuh and templates/rows.cuh.
+LOADS = "load_chunk load_strided load_places load_window load_runs read_chunk hold_row".split()
+LOADED = re.compile(rf"\b(?:{'|'.join(LOADS)})\((\w+)")
+# Several in one declaration, which are of one type, as a product's factors are.
+TOGETHER = re.compile(r"\bbool (\w+\[[^;()]*, [^;()]*);")
 HALF = re.compile(r"\bb?float16\b")
 REGISTER = re.compile(r"\bfloat\b")
 LEFT_OUT = re.compile(r"//.*|\bfor \([^()]*\) |\bEACH_CHANNEL ")
@@ -32,6 +40,22 @@ DECLARED = re.compile(r"\b(?:float|Chunk<b?float16, \w+>|b?float16\*(?: __restri
 # What may stay where it lies: see Chunk of templates/host/chunks.cuh.
 WINDOW = re.compile(r"\bfloat (?P<name>\w+)(?P<chunks>\[\w+\])\[VECTOR\];")
 READS_WINDOW = re.compile(r"\bload_window\((\w+)")
+LOAD = "load_strided("
+# More take a compiler longer than they save: eight of them, in one kernel, take 7 s of g++ 12.
+MOST_IN_PLACE = 3
+
+
+def with_bytes(text: str) -> str:
+    """A kernel's text in which bools that were loaded are bytes."""
+    loaded = set(LOADED.findall(text)) if "bool " in text else set()
+    loaded -= {
+        name for names in TOGETHER.findall(text) for name in re.findall(r"\w+(?=\[)", names)
+    }
+
+    def byte(match: re.Match[str]) -> str:
+        return "unsigned char " if match["name"] in loaded else match[0]
+
+    return ARRAY.sub(byte, text) if loaded else text
 
 
 def with_moved_bits(text: str) -> str:
@@ -61,3 +85,9 @@ def _moves(statement: str, held: Set[str]) -> bool:
     if found is None or {found["if"], found["mask"]} & held:
         return False
     return all(found[part] is None or found[part] in held for part in MOVED)
+
+
+def with_strides_apart(text: str) -> str:
+    """A kernel's text in which no load of many makes the kernel longer."""
+    is_long = text.count(LOAD) > MOST_IN_PLACE
+    return text.replace(LOAD, "load_strided_apart(") if is_long else text
