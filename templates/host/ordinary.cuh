@@ -147,20 +147,20 @@ OW_QUOTIENT_BY(floor_mod)
 // x / y, where y is the same for all lanes, by one reciprocal: the product with it is corrected twice,
 // the second time from a neighbour of the quotient, which makes it the nearest (Markstein; "Handbook
 // of Floating-Point Arithmetic", 2nd edition, 4.7).  Not where a rest might be subnormal, or overflow.
-// What has other types is divided.
+// What has other types is divided.  The sign is turned last, by bits that the compiler does not know:
+// of -(a * b + c) g++ makes -a * b - c, whose zero has the other sign.
 template <class Notes, class T, class U> OW_INLINE auto row_quotient(Notes&&, T x, U y) { return x / y; }
 #define OW_ROW_QUOTIENT(T, LEAST, MOST, LEAST_BY, MOST_BY)                                    \
     template <class Notes> OW_INLINE T row_quotient(Notes&& noted, T x, T y) {                \
         const auto size = host_bits(fabs(x)), by = host_bits(fabs(y));                        \
-        const auto sign = host_bits(y) ^ by;                                                  \
+        const auto sign = host_bits(y) ^ by ^ (decltype(host_bits(y)))ow_zero;                \
         noted.note((host_bits((T)MOST) - size) | ((size - host_bits((T)LEAST)) & (0 - size))); /* not of 0 */ \
         noted.note((host_bits((T)MOST_BY) - by) | (by - host_bits((T)LEAST_BY)));             \
         if constexpr (OwNoReference<Notes>::type::WHOLE || !OW_HAS_FMA) return x / y;         \
         /* The rests are negative ones: those of -0 are then +0, and take its sign from no result. */ \
-        const T of = host_##T(host_bits(x) ^ sign), divisor = fabs(y);                        \
-        const T reciprocal = 1 / divisor, near = of * reciprocal;                             \
-        const T next = fma(fma(near, divisor, -of), -reciprocal, near);                       \
-        return fma(fma(next, divisor, -of), -reciprocal, next);                               \
+        const T divisor = fabs(y), reciprocal = 1 / divisor, near = x * reciprocal;           \
+        const T next = fma(fma(near, divisor, -x), -reciprocal, near);                        \
+        return host_##T(host_bits(fma(fma(next, divisor, -x), -reciprocal, next)) ^ sign);    \
     }
 OW_ROW_QUOTIENT(float, 0x1p-76, 0x1p80, 0x1p-40, 0x1p40)
 OW_ROW_QUOTIENT(double, 0x1p-600, 0x1p600, 0x1p-200, 0x1p200)

@@ -205,3 +205,26 @@ def test_a_step_that_is_repeated():
     for _ in range(5):
         expected = step(expected)
     np.testing.assert_allclose(ow.repeat(step, 5)(x), expected, rtol=1e-12)
+
+
+NEGATED = {
+    "by a literal": lambda x, s: -(x / 3),
+    "by a number of the call": lambda x, s: -(x / s),
+    "by what is the same in a row": lambda x, s: -(x / x.max(1, keepdims=True)),
+    "times -1": lambda x, s: (x / 3) * -1.0,
+    "over -1": lambda x, s: (x / s) / -1.0,
+    "chosen": lambda x, s: np.where(x > 1, x, -(x / 7.5)),
+    "with a factor": lambda x, s: -(x / s) * x,
+    "of a function": lambda x, s: -np.sin(x) - np.log1p(x),
+    "of a product": lambda x, s: -(x @ x[0, ::-1] - x @ x[0, ::-1]),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", NEGATED)
+def test_the_negative_of_a_zero_has_the_other_sign(name, dtype):
+    """g++ makes -(a * b + c) one instruction whose zero has the wrong one."""
+    x = np.tile(np.array([0.0, -0.0, 1.0, 0.5], dtype), (40, 10))
+    expected = NEGATED[name](x, dtype(3))
+    for function in (ow.fuse(NEGATED[name]), ow.fuse(NEGATED[name]).unfused()):
+        np.testing.assert_array_equal(np.signbit(function(x, dtype(3))), np.signbit(expected))
