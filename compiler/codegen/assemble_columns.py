@@ -37,8 +37,13 @@ MOST_DOWN = 32
 BLOCK = 256
 MOST_EACH = 4
 RUNNING_BYTES = 128
-# Most columns of a band: its running values, LANES for each column, stay in the nearest cache.
-MOST_COLUMNS = 64
+# Columns of a band, of which the running values, LANES for each column, take half of the nearest
+# cache at most.  A row of fewer is short for memory, which opens another page for each.
+MOST_COLUMNS, MOST_COLUMNS_WIDE, WIDE_FROM = 64, 128, 1024
+RUNNING_OF_BAND = 1 << 14
+# Rows below that a band asks memory for, where a matrix has many: sums of 4000 rows of 5000
+# numbers take 0.6 of their time.  One row is too late, and sixteen do not stay in the cache.
+ROWS_AHEAD, MANY_ROWS = 4, 33
 
 
 class Bands(NamedTuple):
@@ -123,15 +128,23 @@ class ColumnsAssembler(MatrixAssembler):
 
     def facts(self) -> Facts:
         columns = 1 << (count(self.walk.cols, self.extents) - 1).bit_length()
-        bounded = min(max(columns, COLUMNS_FROM), MOST_COLUMNS)
         rows = count(self.walk.rows, self.extents)
         found = super().facts()
         assert found.plan is not None
         own = self.device.is_host and 0 < rows <= found.plan.lanes
         few = rows if own and rows <= MOST_FEW else 0
+        most = self._most_columns(columns, found.plan.lanes * max(found.joined), own)
+        bounded = min(max(columns, COLUMNS_FROM), most)
         return replace(
-            found, large=False, row_chunks=1, columns=bounded, few_rows=few, own_lanes=own
-        )
+            found, large=False, row_chunks=1, columns=bounded, few_rows=few, own_lanes=own,
+            rows_ahead=ROWS_AHEAD if columns > bounded and rows >= MANY_ROWS else 0,
+        )  # fmt: skip
+
+    @staticmethod
+    def _most_columns(columns: int, running_bytes: int, own: bool) -> int:
+        """Of a band; a row of few rows has a running value of its own, and is soon walked."""
+        is_wide = columns >= WIDE_FROM and MOST_COLUMNS_WIDE * running_bytes <= RUNNING_OF_BAND
+        return MOST_COLUMNS_WIDE if is_wide and not own else MOST_COLUMNS
 
     def _chooses(self, reduced: Sequence[Node]) -> bool:
         return False  # all elements of a column are inside

@@ -34,6 +34,10 @@ COLUMNS = (
         "ROWS", "the rows, where they are few: loops unroll by them; 0 for any number",
         lambda f: f.few_rows, _has_rows, (0, *range(1, MOST_FEW + 1)),
     ),
+    Toggle(
+        "ROWS_AHEAD", "rows below that memory is asked for; 0: what lies ahead in the row",
+        lambda f: f.rows_ahead, values=(0, 1, 2, 4, 8, 16),
+    ),
 )  # fmt: skip
 OUTER = (
     power("COLUMNS", "neighbouring columns of one thread", lambda f: f.columns, _divides_columns),

@@ -106,6 +106,7 @@ class Facts:
         columns: columns that a thread walks together, where a reduction goes down columns.
         few_rows: the rows there, on a host and where they are few; 0 of others.
         own_lanes: they are no more than the running values of a column.
+        rows_ahead: rows below that a host asks memory for; 0: what comes next lies in the row.
         across: threads of a block side by side there.
         channels: values of a pixel, in a loop over pixels.
         wide_functions: an element takes functions of numbers of 8 bytes or more.
@@ -139,6 +140,7 @@ class Facts:
     columns: int = 1
     few_rows: int = 0
     own_lanes: bool = False
+    rows_ahead: int = 0
     across: int = 1
     channels: int = 0
     wide_functions: bool = False

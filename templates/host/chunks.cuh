@@ -111,15 +111,16 @@ template <int N, class S> __attribute__((noinline)) void store_part(S* p, const 
 // comes next.  Asked for here, so many bytes ahead, moves of 8 MB take 0.8 of their time, sums of 30 rows of float32
 // 0.7, maxima of long rows 0.7, and short ones no longer; of stencils short ones would take 1.4 of it.
 enum { OW_AHEAD = 4096 };
-template <int N, class S> OW_INLINE void ask_ahead(const S* at) {
-    for (int b = 0; b < N * (int)sizeof(S); b += 64) __builtin_prefetch((const char*)at + OW_AHEAD + b);
+template <int N, class S> OW_INLINE void ask_for(const S* at) {
+    for (int b = 0; b < N * (int)sizeof(S); b += 64) __builtin_prefetch((const char*)at + b);
 }
+template <int N, class S> OW_INLINE void ask_ahead(const S* at) { ask_for<N>((const S*)((const char*)at + OW_AHEAD)); }
 template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside) {
     S kept[N];
     if (inside < N) seldom<load_part<N, S>>(kept, p, inside);
     fill(r, inside < N ? kept : p);
-#if defined(THREADS_PER_ROW) || defined(TILE)
+#if (defined(THREADS_PER_ROW) && !ROWS_AHEAD) || defined(TILE)
     ask_ahead<N>(p);
 #endif
 }

@@ -11,6 +11,7 @@
 #define COLUMNS           64   // neighbouring columns that a block goes down together
 #define USE_OWN_LANES     0    // each row has a running value of its own, which begins with it
 #define ROWS              0    // the rows, where they are few: loops unroll by them; 0 for any number
+#define ROWS_AHEAD        4    // rows below that memory is asked for; 0: what lies ahead in the row
 #include "opweave.cuh"
 
 #define EACH_COLUMN for (int l = 0; l < COLUMNS; ++l)
@@ -35,6 +36,9 @@ standardise_row_f32(
         const int k = (int)(row % LANES);
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
+#if ROWS_AHEAD
+        ask_for<COLUMNS>([&](index_t row) { return x + row * cols + j0; }(row + ROWS_AHEAD));
+#endif
         EACH_COLUMN {
             if (USE_OWN_LANES) sum0_acc[k][l] = 0;
             sum0_acc[k][l] = sum0_acc[k][l] + x_v[l];  // sum: f32[n1], line 2
@@ -57,6 +61,9 @@ standardise_row_f32(
         const int k = (int)(row % LANES);
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
+#if ROWS_AHEAD
+        ask_for<COLUMNS>([&](index_t row) { return x + row * cols + j0; }(row + ROWS_AHEAD));
+#endif
         EACH_COLUMN {
             if (USE_OWN_LANES) sum1_acc[k][l] = 0;
             const float v4 = x_v[l] - v3[l];  // subtract: f32[n0, n1], line 2
@@ -78,6 +85,9 @@ standardise_row_f32(
     for (index_t row = 0; row < down; ++row) {
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
+#if ROWS_AHEAD
+        ask_for<COLUMNS>([&](index_t row) { return x + row * cols + j0; }(row + ROWS_AHEAD));
+#endif
         float out_v[COLUMNS];
         EACH_COLUMN {
             const float v10 = x_v[l] - v2[l];  // subtract: f32[n0, n1], line 2

@@ -258,6 +258,26 @@ def test_few_rows_have_the_same_bits_however_they_are_walked(rows):
 
 
 @pytest.mark.parametrize(
+    ("shape", "dtype", "columns", "ahead"),
+    [
+        ((77, 45), "f4", 64, 0),  # a band has whole rows
+        ((33, 65), "f4", 64, 4),
+        ((32, 2000), "f4", 64, 0),  # few rows: the next band comes soon
+        ((90, 1030), "f4", 128, 4),
+        ((90, 1030), "f8", 64, 4),  # its running values would fill the nearest cache
+    ],
+)
+def test_where_a_band_asks_for_memory_changes_no_bit(shape, dtype, columns, ahead):
+    x = numbers(*shape).astype(dtype)
+    found = ow.fuse(standardise)
+    toggles = found.lower(x, target="host").kernels[0].data.toggles
+    other = found.with_toggles(ROWS_AHEAD=16 if not ahead else 0, COLUMNS=32)
+
+    assert (toggles["COLUMNS"], toggles["ROWS_AHEAD"]) == (columns, ahead)
+    assert found(x).tobytes() == other(x).tobytes()
+
+
+@pytest.mark.parametrize(
     ("toggles", "reason"), [({"ROWS": 3}, "other rows"), ({"USE_OWN_LANES": 1}, "more rows")]
 )
 def test_rows_that_a_matrix_has_not_are_refused(toggles, reason):
