@@ -10,8 +10,10 @@ import re
 from collections.abc import Set
 
 ARRAY = re.compile(r"\bbool (?=(?:\(&)?(?P<name>\w+)\)?\[)")
-# By the loads of templates/host/chunks.cuh and templates/rows.cuh.
-LOADS = "load_chunk load_strided load_places load_window load_runs read_chunk hold_row".split()
+# By the loads of templates/host/chunks.cuh, turned.cuh, and templates/rows.cuh.
+LOADS = """
+load_chunk load_strided load_places load_window load_runs read_chunk hold_row load_turned take_line
+""".split()
 LOADED = re.compile(rf"\b(?:{'|'.join(LOADS)})\((\w+)")
 # Several in one declaration, which are of one type, as a product's factors are.
 TOGETHER = re.compile(r"\bbool (\w+\[[^;()]*, [^;()]*);")

@@ -101,6 +101,7 @@ template <class T> OW_INLINE T select_bits(bool condition, T x, T y) {
     OW_COPY(&x, &a, sizeof(T));
     return x;
 }
+#include "turned.cuh"
 
 #ifdef OW_VERIFY  // a lane passes 8 bytes at a time
 template <class R> OW_INLINE Complex<R> ow_exchange(unsigned mask, Complex<R> z, int source, int line) {

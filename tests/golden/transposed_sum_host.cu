@@ -44,26 +44,32 @@ transposed_sum_map_f32(
     __syncthreads();
 #endif
 
-    // row by row
-    for (int e = threadIdx.x; e < TILE * TILE / VECTOR; e += BLOCK) {
-        const int i = e / ACROSS % TILE, j = (e / (ACROSS * TILE) * ACROSS + e % ACROSS) * VECTOR;
-        const index_t row = m0 + i, j0 = col0 + j;
-        const index_t width = row < rows ? cols : 0;
-        if (j0 >= width) continue;  // a tile at an end is done soon
-        float x_view_v[VECTOR];
-#if USE_SHARED_MEMORY
-        for (int l = 0; l < VECTOR; ++l) x_view_v[l] = x_view_tile[j + l][i];
-#else
-        load_strided(x_view_v, x_view + row + j0 * x_s0, x_s0, width - j0);
+    // square by square, a line of the caches wide, and row by row of each
+    for (int e = threadIdx.x; e < TILE * TILE / (VECTOR * VECTOR); e += BLOCK) {
+        const int i0 = e / (TILE / VECTOR) * VECTOR, j = e % (TILE / VECTOR) * VECTOR;
+        const index_t j0 = col0 + j;
+        if (m0 + i0 >= rows || j0 >= cols) continue;
+#if !USE_SHARED_MEMORY
+        float x_view_square[VECTOR][VECTOR];
+        load_turned(x_view_square, x_view + m0 + i0 + j0 * x_s0, x_s0, m0 + i0, rows, j0, cols);
 #endif
-        float y_v[VECTOR];
-        load_chunk(y_v, y + row * cols + j0, width - j0);
-        float out_v[VECTOR];
+        for (int i = i0; i < i0 + VECTOR && m0 + i < rows; ++i) {
+            const index_t row = m0 + i, width = cols;
+            float x_view_v[VECTOR];
+#if USE_SHARED_MEMORY
+            for (int l = 0; l < VECTOR; ++l) x_view_v[l] = x_view_tile[j + l][i];
+#else
+            take_line(x_view_v, x_view_square[i - i0]);
+#endif
+            float y_v[VECTOR];
+            load_chunk(y_v, y + row * cols + j0, width - j0);
+            float out_v[VECTOR];
 #pragma unroll
-        for (int l = 0; l < VECTOR; ++l) {
-            const float v0 = x_view_v[l] + y_v[l];  // add: f32[n1, n0], line 2
-            out_v[l] = v0;
+            for (int l = 0; l < VECTOR; ++l) {
+                const float v0 = x_view_v[l] + y_v[l];  // add: f32[n1, n0], line 2
+                out_v[l] = v0;
+            }
+            store_chunk(out + row * cols + j0, out_v, width - j0);
         }
-        store_chunk(out + row * cols + j0, out_v, width - j0);
     }
 }
