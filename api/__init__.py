@@ -39,6 +39,7 @@ if _TYPE_CHECKING:
     from opweave._repeats.repeated import repeat
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave._saved.loading import load_program
+    from opweave._tuning.tune import tune
     from opweave.configuration import config
     from opweave.opcodes.defines import toggle
     from opweave.opcodes.operators.own_products import product
@@ -73,7 +74,7 @@ _LAZY = {
         "_lists.schedule": "schedule", "_lists.structure": "structural", "_graphs.graph": "Graph",
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "opcodes.defines": "toggle",
-        "_saved.loading": "load_program",
+        "_saved.loading": "load_program", "_tuning.tune": "tune",
         "_sanitizer": "sanitize sanitize_source uninitialised",
         "_interchange.torch_operators": "to_torch",
         "cli.notebook": "load_ipython_extension",
@@ -91,8 +92,8 @@ __all__ = [
     "load", "load_program", "log_softmax", "logsumexp", "opcodes", "operator", "pixels",
     "product", "profile", "profile_cubin", "profile_source", "raw_kernel", "reduction", "regime",
     "relu", "repeat", "rsqrt", "sanitize", "sanitize_source", "scan", "schedule", "sigmoid",
-    "silu", "softmax", "store", "structural", "tgamma", "to_torch", "toggle", "uninitialised",
-    "xp",
+    "silu", "softmax", "store", "structural", "tgamma", "to_torch", "toggle", "tune",
+    "uninitialised", "xp",
 ]  # fmt: skip
 
 

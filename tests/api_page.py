@@ -27,6 +27,7 @@ from opweave._programs.report import Report
 from opweave._programs.standalone import Standalone
 from opweave._repeats.repeated import Repeated
 from opweave._saved.loading import LoadedProgram
+from opweave._tuning.tune import Tuning
 from opweave.opcodes import Fragment, OpCode, Operator
 from opweave.opcodes.defines import Define
 from opweave.opcodes.operators.registry import BUILT_IN
@@ -52,7 +53,8 @@ CHAPTERS: dict[str, dict[str, Any]] = {
                         "ow.load": ow.load, "ow.store": ow.store, "OpcodeKernel": OpcodeKernel,
                         "ow.structural": ow.structural, "Structural": Structural,
                         "ow.schedule": ow.schedule, "ListSchedule": ListSchedule},
-    "Understand": {"Explanation": Explanation, "ow.regime": ow.regime, "Regime": Regime},
+    "Understand": {"Explanation": Explanation, "ow.regime": ow.regime, "Regime": Regime,
+                   "ow.tune": ow.tune, "Tuning": Tuning},
     "Check": {"Report": Report, "Bisection": Bisection,
               **{f"ow.bounds.{n}": getattr(ow.bounds, n) for n in sorted(ow.bounds.__all__)}},
     "Check any CUDA kernel": {"ow.sanitize": ow.sanitize, "ow.sanitize_source": ow.sanitize_source,

@@ -26,6 +26,8 @@ BENCH = Path(__file__).parents[1]
 
 def describe(note: str = "", commit: str = "") -> dict[str, Any]:
     """Date, commit, processor, memory, GPU and versions."""
+    from opweave.runtime.process.processor import processor  # what draws results has no opweave
+
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit or git_commit(),
@@ -91,14 +93,6 @@ def git_commit() -> str:
     # Results do not count: they are written by the very run that is described.
     changed = read([*git, "status", "--porcelain", "--", "..", ":!results"])
     return found + "+" * bool(changed)
-
-
-def processor() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.machine()
 
 
 def caches() -> dict[str, int]:

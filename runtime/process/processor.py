@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+from contextlib import suppress
 from functools import cache
 
 
@@ -17,6 +19,16 @@ def cpu_features() -> str:
     except OSError:
         pass
     return " ".join(os.uname())
+
+
+@cache
+def processor() -> str:
+    """The name of the processor, or its kind."""
+    with suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.machine()
 
 
 # Of a processor that does not say it.

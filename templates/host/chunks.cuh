@@ -301,4 +301,6 @@ OW_INLINE void load_places(Chunk<S, N>& r, const S* p, index_t stride, index_t e
     r.at = elements_at(r.kept, p, stride, extent, places);
     ask_ahead<N>(r.at);
 }
+#else  // where only what is read counts
+template <int N, class S> OW_INLINE void ask_for(const S*) {}
 #endif

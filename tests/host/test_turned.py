@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from tests.support.processes import python
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(11)
@@ -50,6 +51,35 @@ def test_what_is_beside_a_turned_array_is_not_touched():
     np.testing.assert_array_equal(memory[3:73, 5:45], x.T)
     memory[3:73, 5:45] = 0
     assert not memory.any()
+
+
+# Memory between two pages that nobody may read.
+BETWEEN = """
+    import ctypes, mmap
+    import numpy as np
+    import opweave as ow
+
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    private, page, inner = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PAGESIZE, 8 * mmap.PAGESIZE
+    begin = libc.mmap(None, inner + 2 * page, mmap.PROT_READ | mmap.PROT_WRITE, private, -1, 0)
+    for place in (begin, begin + page + inner):
+        assert libc.mprotect(ctypes.c_void_p(place), page, 0) == 0
+    turned = ow.fuse(lambda x: x.T.copy())
+    for dtype in (np.uint8, np.float32, np.float64, np.complex128):
+        for rows, columns in ((35, 33), (33, 50), (40, 41), (64, 32)):
+            count, size = rows * columns, np.dtype(dtype).itemsize
+            for place in (begin + page, begin + page + inner - count * size):
+                memory = (ctypes.c_byte * (count * size)).from_address(place)
+                x = np.frombuffer(memory, dtype).reshape(rows, columns)
+                x[:] = np.arange(count).reshape(rows, columns) % 100
+                assert (turned(x) == x.T).all()
+    print("read what there is")
+"""
+
+
+def test_no_square_is_read_beyond_its_array():
+    assert python(BETWEEN) == "read what there is\n"
 
 
 @pytest.mark.parametrize("toggles", [{"TILE": 32}, {"VECTOR": 4}, {"USE_SHARED_MEMORY": 1}])

@@ -408,6 +408,12 @@ CASES |= {
 # Templates of the host alone.
 HOST_CASES = {
     "places on a host": (both_places, [array((4100,)) - 10], {}),
+    "turned": (lambda x, y: x.T * 2 + y, [array((70, 133)), array((133, 70))], {}),
+    "turned through tiles": (
+        lambda x, y: x.T * 2 + y,
+        [array((70, 133)), array((133, 70))],
+        {"USE_SHARED_MEMORY": 1},
+    ),
     "bands": (lambda x: np.tanh(x - 9 - (x - 9).max(axis=0)), [array((70, 69))], {}),
     "bands of values": (
         lambda x, w, s: ((x * w * s).sum(axis=0) + w, np.abs(x * s).sum(axis=0)),

@@ -253,9 +253,17 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
     ),
     (r"kernel\.untouched", "It writes what is there already: the same elements."),
     (
-        r"tile\.cu\.j2:\d+: .*`if \(j0 >= width\) continue;",
-        "Kernels of the host alone have it, and a mutant runs as one for a GPU; the tests of "
-        "tests/kernels/test_views.py die of one that always goes on.",
+        r"tile\.cu\.j2:\d+: (widen a bound|swap (&& and \|\||\+ and -)): `if \(m0 \+ i0 >= rows",
+        "What lies beyond is neither computed nor stored: a tile at an end is only done sooner.",
+    ),
+    (
+        r"` -> `load_turned\(.*, m0 - i0, rows",
+        "Of a square what lies inside is taken.  Where squares are read at once, not in verify mode, "
+        "tests/host/test_turned.py dies of it.",
+    ),
+    (
+        r"columns\.cu\.j2:\d+: .*`ask_for<COLUMNS>",
+        "It asks for memory, which changes no result.",
     ),
     (
         r"store_rest\(|whole_from<VECTOR>|= \(index_t\)blockIdx\.y \* \(CHUNKS \* VECTOR\)",

@@ -1,0 +1,1 @@
+"""Toggles by measurement, on the device at hand."""
