@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,10 +28,10 @@ class Trial(NamedTuple):
     """A program that was measured.
 
     Attributes:
-        toggles: where it differs from the compiler's choice.
+        toggles: where it differs from the function as it was given.
         seconds: a call's, median.
         ratio: the same over the best program until then, or of what ``run`` returns over the
-            compiler's choice, measured in turn with it.
+            function as it was given, measured in turn with it.
     """
 
     toggles: Mapping[str, int]
@@ -39,80 +39,91 @@ class Trial(NamedTuple):
     ratio: float = 1.0
 
 
-Measure = Callable[[Any], float]
+class Candidate(NamedTuple):
+    """A function with some toggles, lowered for the arguments at hand.
+
+    Attributes:
+        lowered: its kernels.
+        bits: computes the results, as bytes.
+        seconds: times a call, again and again.
+    """
+
+    lowered: Lowered
+    bits: Callable[[], Any]
+    seconds: Callable[[], float]
 
 
 @dataclass
 class Search:
-    """From the compiler's choice on, one toggle after the other; what is faster stays.
+    """From the given function on, one toggle after the other; what is faster stays.
 
     Attributes:
-        function: the fused function.
-        lower: lowers a function for the arguments at hand.
-        seconds: times a function on them.
-        has_same_bits: whether a function's results are those of the compiler's choice.
+        make: the function with some toggles.
+        pinned: toggles that whoever gave it has decided.
         most: programs that are measured.
     """
 
-    function: Any
-    lower: Callable[[Any], Lowered]
-    seconds: Measure
-    has_same_bits: Callable[[Any], bool]
+    make: Callable[[Mapping[str, int]], Candidate]
+    pinned: Collection[str]
     most: int
     tried: list[Trial] = field(default_factory=list)
 
     def run(self) -> Trial:
-        """The fastest of what was tried; the compiler's choice, if none is faster in the end."""
-        lowered = self.lower(self.function)
-        best, known = Trial({}, self.seconds(self.function)), {lowered.sources}
+        """The fastest of what was tried; the given function, if none is faster in the end."""
+        given = self.make({})
+        expected, known = given.bits(), {given.lowered.sources}
+        best, fastest = Trial({}, given.seconds()), given
         self.tried.append(best)
-        waiting = list(values_in_turn(lowered))
+        waiting = list(values_in_turn(given.lowered, self.pinned))
         while waiting and len(self.tried) < self.most:
             name, values = waiting.pop(0)
             for value in values:  # on in one direction, for as long as it pays
-                found = self._tried(best, {**best.toggles, name: value}, known)
-                if found is None or found.ratio >= PAYS:
+                toggles = {**best.toggles, name: value}
+                made = self._made(toggles, known, expected)
+                if made is None or len(self.tried) == self.most:
                     break
-                best = found
-        if not best.toggles:
+                found, _ = compared(toggles, made, fastest)
+                self.tried.append(found)
+                if found.ratio >= PAYS:
+                    break
+                best, fastest = found, made
+        if fastest is given:
             return best
-        taken = self.function.with_toggles(**best.toggles)
-        found = self._compared(best.toggles, taken, self.function)
+        found, others = compared(best.toggles, fastest, given)
+        self.tried[0] = Trial({}, others)
         return found if found.ratio < PAYS else self.tried[0]
 
-    def _tried(
-        self, best: Trial, toggles: dict[str, int], known: set[tuple[str, ...]]
-    ) -> Trial | None:
-        """Measure a program in turn with the best; None if it is none, or no other one."""
-        function = self.function.with_toggles(**toggles)
+    def _made(
+        self, toggles: Mapping[str, int], known: set[tuple[str, ...]], expected: Any
+    ) -> Candidate | None:
+        """A program that was not there yet, with the same bits; None if it is none."""
         try:
-            sources = self.lower(function).sources
-            if len(self.tried) == self.most or sources in known:
+            made = self.make(toggles)
+            if made.lowered.sources in known:
                 return None
-            known.add(sources)
-            if not self.has_same_bits(function):
-                return None
+            known.add(made.lowered.sources)
+            return made if made.bits() == expected else None
         except OpweaveError:  # a value that cannot hold here
             return None
-        found = self._compared(toggles, function, self.function.with_toggles(**best.toggles))
-        self.tried.append(found)
-        return found
-
-    def _compared(self, toggles: Mapping[str, int], function: Any, other: Any) -> Trial:
-        pairs = [(self.seconds(function), self.seconds(other)) for _ in range(ROUNDS)]
-        mine, others = map(sorted, zip(*pairs, strict=True))
-        middle = ROUNDS // 2
-        return Trial(
-            toggles, mine[middle], max(mine[0] / others[0], mine[middle] / others[middle])
-        )
 
 
-def values_in_turn(lowered: Lowered) -> Iterator[tuple[str, Sequence[int]]]:
+def compared(toggles: Mapping[str, int], made: Candidate, other: Candidate) -> tuple[Trial, float]:
+    """A program measured in turn with another one, whose seconds come second."""
+    pairs = [(made.seconds(), other.seconds()) for _ in range(ROUNDS)]
+    mine, others = map(sorted, zip(*pairs, strict=True))
+    least, median = (mine[n] / others[n] for n in (0, ROUNDS // 2))
+    return Trial(toggles, mine[ROUNDS // 2], max(least, median)), others[ROUNDS // 2]
+
+
+def values_in_turn(
+    lowered: Lowered, pinned: Collection[str] = ()
+) -> Iterator[tuple[str, Sequence[int]]]:
     """Toggles of a program's kernels with their values in each direction from the chosen one."""
     found: dict[str, tuple[Sequence[int], int]] = {}
     for kernel in lowered.kernels:
+        rounding = {d.name for d in kernel.declared if not d.toggle.same_bits}
         for toggle, chosen, _ in switches(kernel):
-            if toggle.name not in LEFT_ALONE:
+            if toggle.name not in {*LEFT_ALONE, *pinned, *rounding}:
                 found.setdefault(toggle.name, (sorted(toggle.values), chosen))
     for name in sorted(found, key=lambda n: FIRST.index(n) if n in FIRST else len(FIRST)):
         values, chosen = found[name]

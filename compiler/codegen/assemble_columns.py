@@ -37,8 +37,8 @@ MOST_DOWN = 32
 BLOCK = 256
 MOST_EACH = 4
 RUNNING_BYTES = 128
-# Columns of a band, of which the running values, LANES for each column, take half of the nearest
-# cache at most.  A row of fewer is short for memory, which opens another page for each.
+# Columns of a band.  It is wide where the running values of a reduction, LANES for each column,
+# take half of the nearest cache at most: of memory each shorter row would open a page.
 MOST_COLUMNS, MOST_COLUMNS_WIDE, WIDE_FROM = 64, 128, 1024
 RUNNING_OF_BAND = 1 << 14
 # Rows below that a band asks memory for, where a matrix has many: sums of 4000 rows of 5000

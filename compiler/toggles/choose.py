@@ -249,9 +249,16 @@ def _check_count(chosen: Mapping[str, int], facts: Facts) -> None:
     _check_threads(chosen["BLOCK"], "BLOCK", chosen, facts)
 
 
+# Bytes of the squares that a thread of a host turns: those of the stack of a thread, and more.
+MOST_SQUARES = 1 << 18
+
+
 def _check_tile(chosen: Mapping[str, int], facts: Facts) -> None:
     if chosen["VECTOR"] > chosen["TILE"]:
         _refuse("VECTOR TILE", chosen, "an access does not reach beyond a tile")
+    squares = chosen["VECTOR"] ** 2 * sum(facts.staged)
+    if facts.device.is_host and squares > MOST_SQUARES:
+        _refuse("VECTOR", chosen, f"squares of {squares >> 10} KiB are too large for a stack")
 
 
 def _check_product(chosen: Mapping[str, int], facts: Facts) -> None:

@@ -53,6 +53,14 @@ def test_what_is_beside_a_turned_array_is_not_touched():
     assert not memory.any()
 
 
+def test_squares_that_a_stack_cannot_hold_are_refused():
+    fused = ow.fuse(FUNCTIONS["beside another"]).with_toggles(VECTOR=1024, TILE=1024)
+    with pytest.raises(ow.errors.ToggleError, match="VECTOR=1024.* squares of 8192 KiB"):
+        fused.lower(np.ones((40, 50)), np.ones((50, 40)), target="host")
+    on_gpu = fused.with_toggles(USE_SHARED_MEMORY=0)
+    assert on_gpu.lower(np.ones((40, 50)), np.ones((50, 40)), target="sm_80").kernels
+
+
 # Memory between two pages that nobody may read.
 BETWEEN = """
     import ctypes, mmap

@@ -6,25 +6,19 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave._tuning.trials import LEFT_ALONE, ROUNDS, Search, values_in_turn
+from opweave._tuning.trials import LEFT_ALONE, ROUNDS, Candidate, Search, values_in_turn
 
 X = np.ones((300, 300))
 MAP = ow.fuse(lambda x: x * 1.5 + 1)
 TABLE = ow.fuse(lambda x: x.sum(axis=0))
 
 
-def toggles_of(function):
-    return dict(function.options.toggles)
+def search(function=MAP, seconds=lambda toggles: 1.0, bits=lambda toggles: 0, most=8, pinned=()):
+    def make(toggles):
+        lowered = function.with_toggles(**toggles).lower(X, target="host").lowered
+        return Candidate(lowered, lambda: bits(toggles), lambda: seconds(toggles))
 
-
-def search(function=MAP, seconds=lambda toggles: 1.0, same=lambda toggles: True, most=8):
-    return Search(
-        function,
-        lambda made: made.lower(X, target="host").lowered,
-        lambda made: seconds(toggles_of(made)),
-        lambda made: same(toggles_of(made)),
-        most,
-    )
+    return Search(make, pinned, most)
 
 
 def of_vector(times):
@@ -71,7 +65,7 @@ def test_a_program_is_measured_once():
 
 
 def test_other_bits_are_not_taken():
-    found = search(seconds=of_vector({32: 0.1}), same=lambda toggles: "VECTOR" not in toggles)
+    found = search(seconds=of_vector({32: 0.1}), bits=lambda toggles: "VECTOR" in toggles)
     assert not found.run().toggles
     assert all("VECTOR" not in trial.toggles for trial in found.tried)
 
@@ -100,6 +94,25 @@ def test_what_changes_numbers_is_left_alone(target):
     assert names
     assert not names & LEFT_ALONE
     assert {"LANES", "PARTS", "THREADS_PER_ROW", "USE_RUNS", "USE_FAST_MATH"} <= LEFT_ALONE
+
+
+def test_what_is_pinned_stays():
+    found = search(seconds=of_vector({32: 0.5}), pinned=("VECTOR",))
+    assert not found.run().toggles
+    assert all("VECTOR" not in trial.toggles for trial in found.tried)
+
+
+def test_toggles_that_round_otherwise_are_left_alone():
+    toggles = [ow.toggle("ONE_WAY", 0, 1), ow.toggle("ANOTHER", 0, 1, same_bits=False)]
+    texts = [f"#if {toggle.name}\ns = x * x;\n#else\ns = x * x;\n#endif" for toggle in toggles]
+    one, another = (
+        ow.operator(f"squared_{n}", [toggle, text.replace(";", ""), "s + 1"], "float", np.square)
+        for n, (toggle, text) in enumerate(zip(toggles, texts, strict=True))
+    )
+    lowered = ow.fuse(lambda x: one(x) + another(x)).lower(X, target="host").lowered
+    names = {name for name, _ in values_in_turn(lowered)}
+    assert "ONE_WAY" in names
+    assert "ANOTHER" not in names
 
 
 def test_values_go_away_from_the_chosen_one():
