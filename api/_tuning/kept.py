@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import IO, Any
 
 from opweave.opcodes.errors import FileError
 
@@ -56,12 +56,22 @@ def check_writable(path: Path) -> None:
     Raises:
         FileError: it cannot.
     """
+    with _written(path):
+        pass
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[IO[str]]:
+    """A new file beside a path, which is gone in the end unless it has taken its place."""
+    made = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        handle, made = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with made.open("x") as file:
+            yield file
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error}") from None
-    os.close(handle)
-    os.unlink(made)
+    finally:
+        with suppress(OSError):
+            made.unlink()
 
 
 def write(path: Path, entry: Entry, key: Mapping[str, Any]) -> None:
@@ -73,13 +83,7 @@ def write(path: Path, entry: Entry, key: Mapping[str, Any]) -> None:
     with _WRITING:
         others = [e for e in read(path) if find([e], key) is None]
         text = json.dumps({"format": FORMAT, "tuned": [*others, entry]}, indent=1) + "\n"
-        made = ""
-        try:
-            handle, made = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            with open(handle, "w") as file:
-                file.write(text)
-            os.replace(made, path)  # it is whole at any time
-        except OSError as error:
-            with suppress(OSError):
-                os.unlink(made)
-            raise FileError(f"{path} cannot be written: {error}") from None
+        with _written(path) as file:
+            file.write(text)
+            file.flush()
+            os.replace(file.name, path)  # it is whole at any time

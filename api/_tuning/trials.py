@@ -82,13 +82,15 @@ class Search:
                 made = self._made(toggles, known, expected)
                 if made is None or len(self.tried) == self.most:
                     break
-                found, _ = compared(toggles, made, fastest)
+                found, others = compared(toggles, made, fastest)
                 self.tried.append(found)
+                if fastest is given:  # the first time says less
+                    self.tried[0] = Trial({}, others)
                 if found.ratio >= PAYS:
                     break
                 best, fastest = found, made
         if fastest is given:
-            return best
+            return self.tried[0]
         found, others = compared(best.toggles, fastest, given)
         self.tried[0] = Trial({}, others)
         return found if found.ratio < PAYS else self.tried[0]

@@ -137,12 +137,12 @@ class ColumnsAssembler(MatrixAssembler):
         bounded = min(max(columns, COLUMNS_FROM), most)
         return replace(
             found, large=False, row_chunks=1, columns=bounded, few_rows=few, own_lanes=own,
-            rows_ahead=ROWS_AHEAD if columns > bounded and rows >= MANY_ROWS else 0,
+            rows_ahead=ROWS_AHEAD * (columns > bounded and rows >= MANY_ROWS),
         )  # fmt: skip
 
     @staticmethod
     def _most_columns(columns: int, running_bytes: int, own: bool) -> int:
-        """Of a band; a row of few rows has a running value of its own, and is soon walked."""
+        """Of a band; few rows, with running values of their own, gain nothing by more."""
         is_wide = columns >= WIDE_FROM and MOST_COLUMNS_WIDE * running_bytes <= RUNNING_OF_BAND
         return MOST_COLUMNS_WIDE if is_wide and not own else MOST_COLUMNS
 

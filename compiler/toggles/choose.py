@@ -51,6 +51,8 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "handwritten": (),
     "library": (),
 }
+# Bytes of squares that a thread of a host may turn: they lie on its stack.
+MOST_SQUARES = 1 << 18
 # What is decided before there are kernels, and is no #define of one; and where it says anything.
 DECIDED = {
     USE_VENDOR: Toggle(USE_VENDOR, "products go to the vendor's library", lambda f: 0),
@@ -247,10 +249,6 @@ def _check_outer(chosen: Mapping[str, int], facts: Facts) -> None:
 def _check_count(chosen: Mapping[str, int], facts: Facts) -> None:
     _check_map(chosen, facts)
     _check_threads(chosen["BLOCK"], "BLOCK", chosen, facts)
-
-
-# Bytes of the squares that a thread of a host turns: those of the stack of a thread, and more.
-MOST_SQUARES = 1 << 18
 
 
 def _check_tile(chosen: Mapping[str, int], facts: Facts) -> None:

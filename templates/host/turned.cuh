@@ -3,19 +3,16 @@
 #pragma once
 
 template <class S, int W> struct OwLanes { typedef S type __attribute__((vector_size(W * sizeof(S)))); };
-template <int... L> struct OwOrder {};
-template <int N, int... L> struct OwOrderTo : OwOrderTo<N - 1, N - 1, L...> {};
-template <int... L> struct OwOrderTo<0, L...> { typedef OwOrder<L...> type; };
 
 // Of two lines the lower halves, or the upper ones, element by element in turn.
-template <bool UPPER, class V, int... L> OW_INLINE V in_turn(V a, V b, OwOrder<L...>) {
+template <bool UPPER, class V, int... L> OW_INLINE V in_turn(V a, V b, OwIndices<L...>) {
     enum { W = sizeof...(L) };
     return __builtin_shufflevector(a, b, (L / 2 + L % 2 * W + UPPER * W / 2)...);
 }
 // A square of 16 bytes a line.  Each round brings line r + W / 2 between the elements of line r; after
 // log2(W) of them lines are columns.
 template <int W, class V, class S> OW_INLINE void turn_lanes(V (&lines)[W], const S* from, index_t stride) {
-    typedef typename OwOrderTo<W>::type All;
+    typedef typename OwCount<W>::type All;
     for (int l = 0; l < W; ++l) OW_COPY(&lines[l], from + l * stride, sizeof(V));
     for (int round = 1; round < W; round *= 2) {
         V next[W];
@@ -26,7 +23,7 @@ template <int W, class V, class S> OW_INLINE void turn_lanes(V (&lines)[W], cons
         for (int l = 0; l < W; ++l) lines[l] = next[l];
     }
 }
-template <class V, int... L> OW_INLINE auto behind(V a, V b, OwOrder<L...>) { return __builtin_shufflevector(a, b, L...); }
+template <class V, int... L> OW_INLINE auto behind(V a, V b, OwIndices<L...>) { return __builtin_shufflevector(a, b, L...); }
 // Two such squares give 32 bytes of a line, which are stored at once: they are read again soon, and of two
 // stores a processor passes nothing on before both are done.
 template <int N, class B, class S> OW_INLINE void turn_square(B (&to)[N][N], const S* p, index_t stride) {
@@ -38,12 +35,12 @@ template <int N, class B, class S> OW_INLINE void turn_square(B (&to)[N][N], con
             turn_lanes<W>(left, p + i + l * stride, stride);
             turn_lanes<W>(right, p + i + (l + W) * stride, stride);
             for (int r = 0; r < W; ++r) {
-                const auto both = behind(left[r], right[r], typename OwOrderTo<2 * W>::type());
+                const auto both = behind(left[r], right[r], typename OwCount<2 * W>::type());
                 OW_COPY(&to[i + r][l], &both, sizeof(both));
             }
         }
 }
-// r[i][l] = p[i + l * stride]; what lies beyond is the last column.
+// r[i][l] = p[i + l * stride], of the rows that there are; columns beyond are the last one.
 template <int N, class R, class S>
 __attribute__((noinline)) void load_turned_by_one(R (&r)[N][N], const S* p, index_t stride, index_t rows, index_t cols) {
     for (int i = 0; i < N && i < rows; ++i)

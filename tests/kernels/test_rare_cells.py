@@ -7,12 +7,9 @@ import opweave as ow
 from bench.experiments.model.forms import FORMS
 from bench.tools.kernels import DEVICES
 from opweave.compiler.ir.device import ARCHITECTURES
-from opweave.opcodes import OPERATORS
-from opweave.opcodes.core import Kind
-from tests.support.data import applied, chunks, maps
+from tests.support.data import applied, chunks, maps, reductions
 
 EVERYWHERE = ["host", *ARCHITECTURES]
-REDUCTIONS = [r for r in OPERATORS.values() if r.kind is Kind.REDUCE]
 INT, UINT, FLOAT = (np.ones((300, 64), t) for t in (np.int32, np.uint32, np.float32))
 SQUARE, SQUARE_UINT = np.ones((128, 128), np.float32), np.ones((128, 128), np.uint32)
 BOOL, COMPLEX = np.ones((300, 64), bool), np.ones((300, 64), np.complex64)
@@ -162,9 +159,7 @@ def test_what_comes_before_a_function_stays_with_its_operators(behind, dtype, ta
 @pytest.mark.parametrize("dtype", ["bool", "int32", "uint8", "float32", "complex64"])
 def test_reductions_of_every_operator(dtype, target):
     table, line = np.ones((300, 64), dtype), np.ones(1 << 20, dtype)
-    rows = [
-        r for r in REDUCTIONS if any(table.dtype.kind in row.kinds for row in r.opcodes[0].rows)
-    ]
+    rows = reductions(dtype)
     for reduced in (
         lambda x, line: tuple(r(x, axis=0) for r in rows),
         lambda x, line: tuple(r(x, axis=1) for r in rows),

@@ -5,12 +5,9 @@ import pytest
 
 import opweave as ow
 from opweave.compiler.ir.device import ARCHITECTURES
-from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.core import Kind
 from tests.opcodes.test_operators import skip_raising, without_zero
-from tests.support.data import applied, chunks, maps, values
+from tests.support.data import applied, chunks, maps, reductions, values
 
-REDUCTIONS = [r for r in OPERATORS.values() if r.kind is Kind.REDUCE]
 X = np.random.default_rng(4).random((5, 37), np.float32)
 TALL = np.random.default_rng(6).random((96, 80), np.float32)
 BYTES = (TALL * 99).astype(np.uint8)
@@ -38,8 +35,7 @@ def test_elementwise_operators_agree_with_numpy(name, arity):
 @pytest.mark.parametrize("name", ["int64", "uint8", "float32", "complex64"])
 def test_reductions_of_rows_agree_with_numpy(name):
     x = values(name, 400)[-222:].reshape(6, 37)
-    kind = dtypes.of(name).kind
-    rows = [r for r in REDUCTIONS if any(kind in row.kinds for row in r.opcodes[0].rows)]
+    rows = reductions(name)
 
     assert rows
     assert agrees(lambda x: tuple(r(x, axis=1) for r in rows), x) == {"row"}

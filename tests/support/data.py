@@ -95,6 +95,13 @@ def maps(arity, *dtype_names):
     return out
 
 
+def reductions(name):
+    """Reductions that have a meaning for a dtype."""
+    kind = dtypes.of(name).kind
+    rows = (row for row in OPERATORS.values() if row.kind is Kind.REDUCE)
+    return [row for row in rows if any(kind in each.kinds for each in row.opcodes[0].rows)]
+
+
 def extremes(name):
     """Signed zeros, subnormals, ends of the range, infinities, NaN and some plain numbers."""
     dtype = dtypes.of(name)

@@ -96,6 +96,18 @@ def test_what_changes_numbers_is_left_alone(target):
     assert {"LANES", "PARTS", "THREADS_PER_ROW", "USE_RUNS", "USE_FAST_MATH"} <= LEFT_ALONE
 
 
+def test_the_given_function_is_measured_with_others():
+    asked = []
+
+    def seconds(toggles):
+        asked.append(toggles)
+        return 1.0 if len(asked) > 1 else 9.0  # of the first call memory is new
+
+    found = search(seconds=seconds, most=2)
+    assert found.run().seconds == 1
+    assert found.tried[0].seconds == 1
+
+
 def test_what_is_pinned_stays():
     found = search(seconds=of_vector({32: 0.5}), pinned=("VECTOR",))
     assert not found.run().toggles
