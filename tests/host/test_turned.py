@@ -53,6 +53,18 @@ def test_what_is_beside_a_turned_array_is_not_touched():
     assert not memory.any()
 
 
+@pytest.mark.parametrize("toggles", [{}, {"USE_SHARED_MEMORY": 1}])
+def test_a_load_of_ones_own_reads_one_by_one(toggles):
+    twice = ow.load("x", by=ow.structural("load", "*p * 2"))
+    kernel = ow.kernel([twice, ow.load("y"), ow.opcodes.add("x", "y"), ow.store()])
+    x, y = numbers((67, 72), "f8"), numbers((72, 67), "f8")
+    fused = kernel.with_toggles(**toggles)
+
+    np.testing.assert_array_equal(fused(x.T, y), 2 * x.T + y)
+    (text,) = fused.lower(x.T, y, target="host").lowered.sources
+    assert "load_turned" not in text
+
+
 def test_squares_that_a_stack_cannot_hold_are_refused():
     fused = ow.fuse(FUNCTIONS["beside another"]).with_toggles(VECTOR=1024, TILE=1024)
     with pytest.raises(ow.errors.ToggleError, match="VECTOR=1024.* squares of 8192 KiB"):
