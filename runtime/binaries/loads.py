@@ -1,7 +1,8 @@
 """How arrays that are loaded lie in registers of the host, and how loads of many are compiled.
 
-Bools are bytes there, of which g++ makes vectors; halves that are only moved are the bits of which
-no lane makes floats; and kernels of many arrays that lie apart load them by functions.
+Bools are bytes there, of which g++ makes vectors; halves that are only moved, or whose signs are
+set, are the bits of which no lane makes floats; and kernels of many arrays that lie apart load
+them by functions.
 """
 
 from __future__ import annotations
@@ -28,17 +29,22 @@ def _place(name: str) -> str:
     return rf"(?P<{name}>\w+)(?:{INDEX})*"
 
 
-# Statements that declare names of halves, or move what they hold, and the names in them.
-MOVED = ("to", "of", "yes", "no", "first", "second")
+# Statements that declare names of halves, move what they hold, or set its sign; and their names.
+MOVED = ("to", "of", "yes", "no", "first", "second", "turned", "sized", "signed", "signs")
 MOVES = re.compile(
     rf"(?:__shared__ __align__\(16\) )?(?:const )?float \w+(?:{INDEX})+|"
     rf"Chunk<b?float16, VECTOR> \w+\[CHUNKS\]|(?:const )?b?float16\*(?: __restrict__)? \w+,?|"
     rf"(?:const float )?{_place('to')} = (?:{_place('of')}|"
     rf"{_place('if')} \? {_place('yes')} : {_place('no')}|"
-    rf"chosen\({_place('mask')}, {_place('first')}, {_place('second')}\))|"
+    rf"chosen\({_place('mask')}, {_place('first')}, {_place('second')}\)|"
+    rf"-{_place('turned')}|fabs\({_place('sized')}\)|"
+    rf"copysign\({_place('signed')}, {_place('signs')}\))|"
     rf"(?:{'|'.join(LOADS)}|join_chunks|store_(?:chunk|pixels)|stream_chunk)\((?!.*\d\.).*\)"
 )
 DECLARED = re.compile(r"\b(?:float|Chunk<b?float16, \w+>|b?float16\*(?: __restrict__)?) (\w+)")
+# Signs of halves as bits, by the functions of templates/host/bits.cuh.
+SIGN = re.compile(rf"= (?:(?P<function>fabs|copysign)\(|-(?P<negated>\w+(?:{INDEX})*))")
+OF_BITS = {"fabs": "= half_size(", "copysign": "= half_signed("}
 # What may stay where it lies: see Chunk of templates/host/chunks.cuh.
 WINDOW = re.compile(r"\bfloat (?P<name>\w+)(?P<chunks>\[\w+\])\[VECTOR\];")
 READS_WINDOW = re.compile(r"\bload_window\((\w+)")
@@ -61,7 +67,7 @@ def with_bytes(text: str) -> str:
 
 
 def with_moved_bits(text: str) -> str:
-    """A kernel's text in which halves are integers of 16 bits, if it only moves them."""
+    """A kernel's text in which halves are integers of 16 bits, if it moves them or signs alone."""
     if not HALF.search(text):
         return text
     parts = LEFT_OUT.sub("", text).replace("\n", ";").split(";")
@@ -75,7 +81,12 @@ def with_moved_bits(text: str) -> str:
         is_window = match["name"] in windows
         return f"Chunk<float, VECTOR> {match['name']}{match['chunks']};" if is_window else match[0]
 
-    return REGISTER.sub("uint16", HALF.sub("uint16", WINDOW.sub(kept, text)))
+    def signed(match: re.Match[str]) -> str:
+        negated = f"= half_negated({match['negated']})"
+        return OF_BITS[match["function"]] if match["function"] else negated
+
+    text = SIGN.sub(signed, WINDOW.sub(kept, text))
+    return REGISTER.sub("uint16", HALF.sub("uint16", text))
 
 
 def _moves(statement: str, held: Set[str]) -> bool:

@@ -30,7 +30,6 @@ template <class T> OW_INLINE typename Format<T>::Bits far_or_not(T x) {  // in t
     const auto size = host_bits(fabs(x));
     return ~(size - host_bits(Quarter<T>::MOST)) & (size - Format<T>::ENDLESS);
 }
-template <class T> OW_INLINE auto far_or_none(T x) { return ~(host_bits(fabs(x)) - host_bits(Quarter<T>::MOST)); }
 template <class T> OW_INLINE bool is_near_angle(T x) { return !(far_or_not(x) & Format<T>::SIGN); }
 template <class T> OW_INLINE Angle<T> chosen_angle(bool near, Angle<T> a, Angle<T> b) {
     return {{near ? a.rest.hi : b.rest.hi, near ? a.rest.lo : b.rest.lo}, near ? a.quarter : b.quarter};

@@ -222,8 +222,8 @@ OW_ORDINARY(sin, float, far_or_not(x), sin_of(near_angle(x), x))
 OW_ORDINARY(sin, double, far_or_not(x), sin_of(near_angle(x), x))
 OW_ORDINARY(cos, float, far_or_not(x), cos_of(near_angle(x)))
 OW_ORDINARY(cos, double, far_or_not(x), cos_of(near_angle(x)))
-OW_ORDINARY(tan, float, far_or_none(x), tan_of(near_angle(x), x))
-OW_ORDINARY(tan, double, far_or_none(x), tan_of(near_angle(x), x))
+OW_ORDINARY(tan, float, far_or_not(x), of_finite(tan_of(near_angle(x), x), x))
+OW_ORDINARY(tan, double, far_or_not(x), of_finite(tan_of(near_angle(x), x), x))
 OW_ORDINARY(asin, float, 0u, asin(x))  // which has no shorter form
 OW_ORDINARY(asin, double, small_cube(x), asin_of<true>(x))
 #define OW_ORDINARY_ARC(T)                                                                    \

@@ -13,8 +13,8 @@ OW_INLINE double rest_of_whole(double x, double y) {
 OW_INLINE long long exponent_of(double x) { return (long long)(host_bits(x) >> 52 & 2047); }
 static __attribute__((noinline, unused)) double far_remainder(double x, double y) {
     double size = fabs(x);
-    const double by = fabs(y), endless = __builtin_inf();
-    if (!(size < endless) || !(by > 0.0)) return x * y / (x * y);  // NaN, as the C library makes it
+    const double by = fabs(y);
+    if (!(by > 0.0)) return x * y / (x * y);
     if (by < 0x1p-1022) return ow_library_fmod(x, y);
     for (;;) {
         const long long more = exponent_of(size) - exponent_of(by) - 52;
@@ -25,6 +25,7 @@ static __attribute__((noinline, unused)) double far_remainder(double x, double y
 OW_INLINE double fmod(double x, double y) {
     const double size = fabs(x), by = fabs(y);
     if (size < by) return x;
+    if (!(size < (double)__builtin_inf())) return x * y / (x * y);  // NaN, as the C library makes it
     return size < by * 0x1p52 ? copysign(rest_of_whole(size, by), x) : far_remainder(x, y);
 }
 OW_INLINE float fmod(float x, float y) { return (float)fmod((double)x, (double)y); }

@@ -1,4 +1,4 @@
-"""Halves that are only moved keep all their bits, and are not converted: runtime/binaries/loads.py."""
+"""Halves that are moved, or whose signs are set, keep all their other bits: runtime/binaries/loads.py."""
 
 from __future__ import annotations
 
@@ -24,10 +24,20 @@ MOVES = {
     "stacked": lambda x: np.stack([x, x[::-1]], 1),
     "one of two": lambda x: np.where(np.arange(x.size) % 3 > 1, x, x[::-1]),
 }
+# By name: the function of halves, and of their bits.
+SIGNS = {
+    "a size": (np.abs, lambda b: b & 0x7FFF),
+    "a size of floats": (np.fabs, lambda b: b & 0x7FFF),
+    "the negative": (lambda x: -x, lambda b: b ^ 0x8000),
+    "the negative of a size, turned": (lambda x: -np.abs(x[::-1]), lambda b: b[::-1] | 0x8000),
+    "a sign of another": (
+        lambda x: np.copysign(x, x[::-1]), lambda b: (b & 0x7FFF) | (b[::-1] & 0x8000),
+    ),
+}  # fmt: skip
 # What computes, beside moves: not rewritten.
 OTHERS = {
     "a sum": lambda x: x + 1,
-    "the negative": lambda x: -x,
+    "the negative of what is more": lambda x: -(x + 1),
     "a filled edge": lambda x: np.where(x > 1, x, 2.0),
     "another type": lambda x: x.astype(np.float32),
     "one of two, by both": lambda x: np.where(x[1:] > x[:-1], x[1:], x[:-1]),
@@ -45,6 +55,16 @@ def test_all_bits_are_kept(name, dtype):
     assert fused(x).tobytes() == MOVES[name](BITS).tobytes()
     texts = [kernel.source for kernel in fused.lower(x).kernels]
     assert all("float" not in with_moved_bits(text).split('extern "C"')[1] for text in texts)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("name", SIGNS)
+def test_a_sign_is_set_as_a_bit(name, dtype):
+    (function, of_bits), x = SIGNS[name], BITS.view(dtype)
+    fused = ow.fuse(function)
+    assert fused(x).tobytes() == of_bits(BITS).tobytes()
+    (kernel,) = fused.lower(x).kernels
+    assert "float" not in with_moved_bits(kernel.source).split('extern "C"')[1]
 
 
 @pytest.mark.parametrize("dtype", HALVES)
@@ -76,7 +96,8 @@ TEXT = """
         "out_v[c][l] = x_v[c][l];", "const float v0 = x_v[c][l + 1];",
         "out_v[c][l] = mask[c][l] ? x_v[c][l] : y_v[c][l];",
         "out_v[c][l] = chosen(mask[c][l], x_v[c][l], y_v[c][l]);",
-        "load_window(y_v[c], x, 1, n0, j0 - s0);",
+        "load_window(y_v[c], x, 1, n0, j0 - s0);", "const float v0 = fabs(x_v[c][l]);",
+        "out_v[c][l] = -x_v[c][l];", "out_v[c][l] = copysign(x_v[c][l], y_v[c][l]);",
     ],
 )  # fmt: skip
 def test_lines_that_move(line):
@@ -87,12 +108,14 @@ def test_lines_that_move(line):
     "line",
     [
         "out_v[c][l] = 1;", "out_v[c][l] = l;", "out_v[c][l] = x_v[c][l] + 1;",
-        "out_v[c][l] = -x_v[c][l];", "out_v[c][l] = 2.0f;", "mask[c][l] = x_v[c][l];",
+        "out_v[c][l] = -1.0f;", "out_v[c][l] = 2.0f;", "mask[c][l] = x_v[c][l];",
         "mask[c][l] = x_v[c][l] > y_v[c][l];", "const bool v0 = x_v[c][l] == y_v[c][l];",
         "out_v[c][l] = x_v[c][l] ? x_v[c][l] : y_v[c][l];",
         "out_v[c][l] = mask[c][l] ? x_v[c][l] : 1;",
         "out_v[c][l] = chosen(x_v[c][l], x_v[c][l], y_v[c][l]);",
-        "out_v[c][l] = chosen(mask[c][l], 0, y_v[c][l]);", "out_v[c][l] = fabs(x_v[c][l]);",
+        "out_v[c][l] = chosen(mask[c][l], 0, y_v[c][l]);", "out_v[c][l] = fabs(1.0f);",
+        "out_v[c][l] = copysign(x_v[c][l], 1.0f);", "out_v[c][l] = fabsf(x_v[c][l]);",
+        "mask[c][l] = -x_v[c][l];", "out_v[c][l] = -l;",
         "load_chunk(y_v[c], x + j0, cols - j0, 1.0f);", "const float s = 3;", "const float s,",
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Results as long as the last cache, which go past it: the same bits, whatever lies where."""
+"""Results that go past the last cache, which would not hold them: the same bits, whatever lies where."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def small_cache(monkeypatch):
 
 def numbers(count, dtype=np.float64, offset=0):
     """Small whole numbers, at a multiple of 64 bytes and some elements."""
-    memory = np.zeros(count + 64, dtype)
+    memory = np.zeros(count + 128, dtype)
     first = -memory.ctypes.data // memory.itemsize % (64 // memory.itemsize) + offset
     made = memory[first : first + count]
     made[:] = np.arange(count) % 100
@@ -50,7 +50,7 @@ CASES = {
     "a last chunk of some": (added, BYTES // 8 + 70, np.float64, 0),
     "floats": (added, BYTES // 4 + 1, np.float32, 0),
     "bytes": (added, BYTES + 65, np.uint8, 0),
-    "one shorter than the cache": (added, BYTES // 8 - 1, np.float64, 0),
+    "what the cache nearly holds": (added, BYTES * 5 // 4 // 24 - 1, np.float64, 0),
     "at another address": (added, BYTES // 8, np.float64, 3),
     "several results": (several, BYTES // 8, np.float64, 0),
     "in place": (in_place, BYTES // 8, np.float64, 0),
@@ -70,12 +70,14 @@ def test_long_results_are_numpys(name):
         np.testing.assert_array_equal(ours[0], numpys[0])
 
 
-@pytest.mark.parametrize("offset", [0, 1, 2, 4, 8])
-def test_a_result_is_written_wherever_it_lies(offset):
-    count = BYTES // 8 + 9
-    x, out = numbers(count), numbers(count, offset=offset)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, np.uint8])
+@pytest.mark.parametrize("offset", [0, 1, 2, 4, 6, 8, 16, 24, 32, 48])
+def test_a_result_is_written_wherever_it_lies(offset, dtype):
+    """Of a chunk that begins within a line both ends are stored as ever."""
+    count = BYTES // np.dtype(dtype).itemsize + 9
+    x, out = numbers(count, dtype), numbers(count, dtype, offset)
     around = out.base.copy()
-    first = (out.ctypes.data - out.base.ctypes.data) // 8
+    first = (out.ctypes.data - out.base.ctypes.data) // out.itemsize
     around[first : first + count] = x * 2
     assert ow.fuse(lambda x: x * 2)(x, out=out) is out
     np.testing.assert_array_equal(out.base, around)
