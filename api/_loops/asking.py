@@ -18,10 +18,10 @@ def constant_of(number: int) -> str:
 def asking_loop(
     site: str, node: ast.stmt, results: Sequence[str], after: Sequence[ast.stmt]
 ) -> list[ast.stmt]:
-    """``made = site(locals())``, and what follows from it."""
+    """``made = site.start(locals())``, and what follows from it."""
     made = ast.Name("made of opweave", ast.Load())
-    run = ast.Attribute(ast.Constant(site), "run", ast.Load())
-    call = ast.Call(run, [ast.Call(ast.Name("locals", ast.Load()), [], [])], [])
+    start = ast.Attribute(ast.Constant(site), "start", ast.Load())
+    call = ast.Call(start, [ast.Call(ast.Name("locals", ast.Load()), [], [])], [])
     nothing = ast.Compare(made, [ast.Is()], [ast.Constant(None)])
     left: list[ast.stmt] = []
     for place, name in enumerate(results):
@@ -29,8 +29,8 @@ def asking_loop(
         unbound = ast.Attribute(ast.Constant(site), "unbound", ast.Load())
         bound = ast.Compare(item, [ast.IsNot()], [unbound])
         left.append(ast.If(bound, [ast.Assign([ast.Name(name, ast.Store())], item)], []))
-    start = ast.Assign([ast.Name("made of opweave", ast.Store())], call)
-    found = [start, ast.If(nothing, [node], [*left, *after] or [ast.Pass()])]
+    asked = ast.Assign([ast.Name("made of opweave", ast.Store())], call)
+    found = [asked, ast.If(nothing, [node], [*left, *after] or [ast.Pass()])]
     for each in found:
         ast.copy_location(each, node)
         ast.fix_missing_locations(each)

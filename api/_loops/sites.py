@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -21,12 +21,15 @@ from opweave.opcodes.errors import CompileError, OpweaveError
 from opweave.runtime.host.lists import NotServedError
 from opweave.runtime.host.loop_results import UNBOUND
 from opweave.runtime.host.loops import HostLoop
+from opweave.runtime.host.warm_loops import CKnownLoop, Names, known_loop, loop_call
 from opweave.runtime.process import environment
 
 # Forms of one loop, for calls that differ in what is relied on: extents, signs of numbers.
 MOST_FORMS = 4
 # Kinds of calls of which a loop remembers what became of them.
 MOST_KINDS = 64
+# Forms of its calls by which C begins a loop, and compares them one by one.
+MOST_BY_C = 8
 # Python runs a loop of fewer steps as fast as C is asked.
 SHORT = 50
 # Words of so many items of lists are made in the time of a step of Python.
@@ -49,8 +52,9 @@ class Site:
         names: what it reads.
         attributes: names among these that stand for attributes.
         is_inner: Python runs the loop around it.
-        compiled: how often it ran in C; ``left``: why it did not, where it did not.
+        left: why it did not run in C, where it did not.
         lists: names that may be lists to which it does more than append.
+        start: what the function calls in front of the loop: C, once it knows a call; else ``run``.
     """
 
     function: FunctionType
@@ -61,14 +65,17 @@ class Site:
     is_inner: bool = False
     lists: tuple[str, ...] = ()
     unbound: object = UNBOUND
-    compiled: int = 0
     left: str = ""
     _known: dict[Any, HostLoop | None] = field(default_factory=dict)
     _quick: dict[Any, HostLoop] = field(default_factory=dict)
     _held: list[Any] = field(default_factory=list)
+    _by_c: list[CKnownLoop] = field(default_factory=list)
+    _looked: int = 0
+    _begun: int = 0
 
     def __post_init__(self) -> None:
         self.objects = ObjectNames(self.node, self.function, self.attributes, self.lists)
+        self.start: Callable[[dict[str, Any]], tuple[Any, ...] | None] = self.run
 
     def run(self, names: dict[str, Any]) -> tuple[Any, ...] | None:
         """What the names of its results hold afterwards; None where Python has to run it."""
@@ -82,20 +89,22 @@ class Site:
             return None
         values |= held
         values |= uses.objects.kinds
-        found = self._serving(values, uses)
+        found, came = self._serving(values, uses)
         if found is None or not found.holds():
             return None
-        self.compiled += 1
+        self._begun += 1
         try:
             found, made = self._made(found, values, uses)
         except NotServedError:
-            self.compiled -= 1
+            self._begun -= 1
             self.left = self.left or "arrays that share memory, or of other extents"
             return None
         finally:
             for each, owner in owners:
                 if values[each.name] is not held[each.name]:
                     each.put(owner, values[each.name])
+        if came and not uses.lifted and not uses.objects.kinds:
+            self._let_c_begin(found, values)
         if made is None or not self.results:
             return (self.unbound,) * len(self.results)
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
@@ -125,14 +134,25 @@ class Site:
             first.is_alone = True
             raise
 
-    def _serving(self, values: Mapping[str, Any], uses: Uses) -> HostLoop | None:
-        """The loop for values of these kinds, if there is one."""
+    def _let_c_begin(self, found: HostLoop, values: Mapping[str, Any]) -> None:
+        """Have C itself begin calls like this one, which came before."""
+        if self._looked == MOST_BY_C:
+            return
+        self._looked += 1
+        names = Names(self.names, self.results, self.unbound)
+        if (known := known_loop(found, values, names)) is not None:
+            self._by_c.append(known)
+            self.start = loop_call(self.run, names, tuple(self._by_c))
+
+    def _serving(self, values: Mapping[str, Any], uses: Uses) -> tuple[HostLoop | None, bool]:
+        """The loop for values of these kinds, if there is one; and whether such a call came."""
         key = exactly(values)
         if len(values) < len(self.names) or uses.objects.kinds:
             key = (*key, *values)  # which names are bound
         lists = kinds_of_lists(values, uses.lists) if uses.lists else {}
         key = (*key, *lists.values())
-        return self._quick.get(key) or self._found(key, values, lists, uses)
+        found = self._quick.get(key)
+        return found or self._found(key, values, lists, uses), found is not None
 
     def _found(
         self, exact: Any, values: Mapping[str, Any], lists: Mapping[str, Any], uses: Uses
@@ -151,16 +171,26 @@ class Site:
         return found
 
     @property
+    def _forms(self) -> list[HostLoop]:
+        """All that was compiled."""
+        known = [found for found in self._known.values() if found is not None]
+        return known + [other for found in known for other in found.others]
+
+    @property
+    def compiled(self) -> int:
+        """How often it ran in C."""
+        return self._begun + sum(found.counts[0] for found in self._forms)
+
+    @property
     def is_short(self) -> bool:
         """Whether Python runs it in less time than to ask C takes, to the same bits."""
         if not has_exact_steps(self.node):
             return False
-        known = [found for found in self._known.values() if found is not None]
-        known += [other for found in known for other in found.others]
-        steps, items = (sum(getattr(f, of) for f in known) for of in ("steps", "items"))
+        steps, items = (sum(getattr(f, of) for f in self._forms) for of in ("steps", "items"))
         if steps < items // ITEMS_A_STEP:  # to make words of its lists takes longer
             return True
-        return self.is_inner and self.compiled >= CALLS and steps < SHORT * self.compiled
+        calls = self.compiled
+        return self.is_inner and calls >= CALLS and steps < SHORT * calls
 
     def takes_over(self, before: Any) -> None:
         """Know what a site of the same loop has found out."""

@@ -48,7 +48,10 @@ class HostLoop:
     Attributes:
         lowered: what it is.
         holds: whether what it read of globals and modules is what it was.
-        steps: of all calls.
+        address: of the function.
+        counts: calls that C itself began, and the steps of all.
+        made_words: how many it leaves.
+        is_plain: it leaves numbers and arrays, each to one name, and nothing in lists.
         others: forms of the loop for calls that it does not serve; ``is_alone``: there is no more.
     """
 
@@ -56,7 +59,7 @@ class HostLoop:
         self.lowered = lowered
         binary = builder().build_loop(lowered.source)
         self._library = load_library(binary.payload)
-        self._address = ctypes.cast(self._library.loop, ctypes.c_void_p).value
+        self.address = ctypes.cast(self._library.loop, ctypes.c_void_p).value
         self._start, self._pack = starter(), packer(lowered.parameters)
         self.holds = checked(lowered.asked)
         self._places = tuple(places_of(lowered.results, lowered.lists))
@@ -64,9 +67,13 @@ class HostLoop:
         behind = lowered.results, lowered.lists, lowered.kept, lowered.items
         self._items = tuple(places_of_items(*behind))
         self._last = place_of_steps(*behind)
-        self._words = ctypes.c_longlong * (self._last + 1)
+        self.made_words = self._last + 1
+        self._words = ctypes.c_longlong * self.made_words
         self._readers = tuple(readers_of(lowered.results))
-        self.steps = self.items = 0
+        linked = lowered.linked or lowered.new_lists or lowered.turns
+        self.is_plain = not (linked or self._places or self._kept or self._items)
+        self.counts = (ctypes.c_longlong * 2)()
+        self.items = 0
         self.others: list[HostLoop] = []
         self.is_alone = False
 
@@ -84,7 +91,7 @@ class HostLoop:
             self._pack_items(values)
         given = self._pack(values)
         try:
-            end = self._start(self._address, given, made)
+            end = self._start(self.address, given, made)
         finally:  # a signal's handler may have raised
             for each, at in self._places:
                 values[each.name].extend(items_of(each, *made[at : at + each.words]))
@@ -99,7 +106,7 @@ class HostLoop:
             raise (
                 NotServedError if end == NOT_SERVED else error_of(end, made, self.lowered.unbound)
             )
-        self.steps += made[self._last]
+        self.counts[1] += made[self._last]
         results = self.lowered.results
         if not results:
             return ()
@@ -108,6 +115,11 @@ class HostLoop:
         arrays = {-1 - n: values[name] for n, name in enumerate(self.lowered.entered)}
         left = [read(made[begin:end], arrays) for read, begin, end in self._readers]
         return tuple(self._linked(values, left)) if linked else tuple(left)
+
+    @property
+    def steps(self) -> int:
+        """Of all calls."""
+        return self.counts[1]
 
     def _linked(self, values: Mapping[str, Any], left: Sequence[Any]) -> Iterator[Any]:
         """What names hold, of those that hold a list or its last item, too."""

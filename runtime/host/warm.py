@@ -57,6 +57,8 @@ from opweave.runtime.host.warm_results import (
 from opweave.runtime.process.locks import Once
 
 FASTCALL = 0x80  # METH_FASTCALL
+# Functions of C that builtin functions of Python run: see templates/host/calls.h and loop_calls.h.
+BUILTINS = "ow_warm_call", "ow_warm_into", "ow_loop_call"
 
 
 # A function that makes a result, the argument that it lies in, or the dtype of a number.
@@ -127,9 +129,14 @@ def warm_call(holds: Callable[[], bool], known: Sequence[Warm]) -> tuple[WarmCal
     addresses = (c_void_p * len(made))(*(ctypes.addressof(each) for each, _ in made))
     table = CTable(id(holds), ctypes.addressof(addresses), len(made))
     table.alive = holds, addresses, made
+    return builtin("ow_warm_call", table), builtin("ow_warm_into", table)
+
+
+def builtin(name: str, table: Any) -> Callable[..., Any]:
+    """A builtin function that C runs, of what a structure of ctypes holds."""
     methods, new = _builtins()
-    call, into = (new(ctypes.addressof(method), table, None) for method in methods)
-    return call, into
+    made: Callable[..., Any] = new(ctypes.addressof(methods[name]), table, None)
+    return made
 
 
 def _known(warm: Warm) -> tuple[CKnown, Any] | None:
@@ -172,21 +179,21 @@ def _table_rows(
     shapes: list[WarmShape] = [each.shape for each in warm.stores]
     shapes += [] if warm.shape is None else [warm.shape, *(left.shape for left in warm.left)]
     return {
-        "nodes": _rows(CNode, nodes.rows),
-        "outside": _rows(CRoot, [place.row for place, _ in warm.outside]),
-        "words": _rows(c_size_t, words),
-        "numbers": _rows(
+        "nodes": rows_of(CNode, nodes.rows),
+        "outside": rows_of(CRoot, [place.row for place, _ in warm.outside]),
+        "words": rows_of(c_size_t, words),
+        "numbers": rows_of(
             CNumber, [(leaf, first + n, *how) for n, (leaf, *how) in enumerate(warm.numbers)]
         ),
-        "makes": _rows(CMade, makes),
-        "target": _rows(CNode, target.rows),
-        "spans": _rows(CSpan, [*nodes.spans, *constants, *target.spans]),
-        "written": _rows(c_int, warm.written),
-        "stores": _rows(CStore, [(each.word, id(each.key)) for each in warm.stores]),
-        "ops": _rows(COp, op_rows(warm.expressions)),
-        "op_counts": _rows(c_int, [*map(len, warm.expressions)]),
-        "shapes": _rows(CShape, [row for shape in shapes for row in shape_rows(shape, alive)]),
-        "puts": _rows(CPut, put_rows(warm.left)),
+        "makes": rows_of(CMade, makes),
+        "target": rows_of(CNode, target.rows),
+        "spans": rows_of(CSpan, [*nodes.spans, *constants, *target.spans]),
+        "written": rows_of(c_int, warm.written),
+        "stores": rows_of(CStore, [(each.word, id(each.key)) for each in warm.stores]),
+        "ops": rows_of(COp, op_rows(warm.expressions)),
+        "op_counts": rows_of(c_int, [*map(len, warm.expressions)]),
+        "shapes": rows_of(CShape, [row for shape in shapes for row in shape_rows(shape, alive)]),
+        "puts": rows_of(CPut, put_rows(warm.left)),
     }
 
 
@@ -199,7 +206,7 @@ def _made(make: Any) -> tuple[tuple[Any, ...], Any]:
     if not is_plain(make):
         return (id(make), 0, 0, 0, CALLED, 0, 0), make
     shape, dtype = make.args
-    extents = _rows(c_longlong, shape)
+    extents = rows_of(c_longlong, shape)
     row = 0, id(dtype), ctypes.addressof(extents), len(shape), EMPTY, 0, 0
     return row, (extents, make)
 
@@ -209,13 +216,14 @@ def is_plain(make: Any) -> bool:
     return isinstance(make, partial) and make.func is np.empty
 
 
-def _rows(kind: Any, values: Sequence[Any]) -> Any:
+def rows_of(kind: Any, values: Sequence[Any]) -> Any:
+    """Values one behind the other, as C takes them."""
     return (kind * max(len(values), 1))(*values)
 
 
 @Once
-def _builtins() -> tuple[list[CMethod], Any]:
-    """What builtin functions are made of, and by."""
+def _builtins() -> tuple[dict[str, CMethod], Any]:
+    """What builtin functions are made of, by the functions of C, and by what."""
     library, python = runtime_library(), ctypes.pythonapi
     addresses = [ctypes.cast(getattr(python, name), c_void_p).value for name in FUNCTIONS]
     library.ow_warm.argtypes, library.ow_warm.restype = [c_void_p], None
@@ -224,8 +232,8 @@ def _builtins() -> tuple[list[CMethod], Any]:
     types = (CNumberType * MOST_TYPES)(*(CNumberType(id(kind), n) for kind, n in READS.items()))
     functions = CPython(*addresses, *map(id, OBJECTS), object.__basicsize__ - 8, held_at(), types)
     library.ow_warm(ctypes.addressof(functions))
-    found = (ctypes.cast(f, c_void_p).value for f in (library.ow_warm_call, library.ow_warm_into))
-    methods = [CMethod(b"warm", address, FASTCALL, None) for address in found]
+    found = {name: ctypes.cast(getattr(library, name), c_void_p).value for name in BUILTINS}
+    methods = {name: CMethod(b"warm", at, FASTCALL, None) for name, at in found.items()}
     new = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, ctypes.py_object, c_void_p)
     return methods, new(("PyCFunction_NewEx", python))
 

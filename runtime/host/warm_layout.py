@@ -42,7 +42,7 @@ FUNCTIONS = (
     "PyTuple_Size", "PyList_GetItem", "PyList_Size", "PyDict_Next", "PyDict_Size",
     "PyDict_GetItemWithError", "PyObject_GenericGetDict", "PyCell_Get", "Py_IncRef", "Py_DecRef",
     "PyLong_AsLongLongAndOverflow", "PyErr_Occurred", "PyErr_Clear",
-    "PyErr_NoMemory",
+    "PyErr_NoMemory", "PyLong_FromLongLong", "PyFloat_FromDouble", "PyDict_Clear",
 )  # fmt: skip
 # What a call gives that C does not know; a user's function may give anything else.
 UNKNOWN: Any = object()

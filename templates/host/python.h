@@ -31,6 +31,9 @@ struct Python {
     uint64 (*error)();                       // PyErr_Occurred
     void (*forget_error)();                  // PyErr_Clear
     uint64 (*no_memory)();                   // PyErr_NoMemory
+    uint64 (*of_integer)(long long);         // PyLong_FromLongLong
+    uint64 (*of_real)(double);               // PyFloat_FromDouble
+    void (*forget)(uint64);                  // PyDict_Clear
     uint64 (*empty)(int, const long long*, uint64, int);  // PyArray_Empty, which takes a dtype over
     uint64 (*scalar)(const void*, uint64, uint64);        // PyArray_Scalar
     uint64 not_ours, yes, no;  // UNKNOWN, True and False

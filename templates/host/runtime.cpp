@@ -620,3 +620,4 @@ extern "C" long long ow_differs(const uint64* objects, int at, const uint64* lik
 #include "arguments.h"
 #include "results.h"
 #include "calls.h"
+#include "loop_calls.h"
