@@ -21,7 +21,8 @@ from opweave.opcodes.errors import CompileError, OpweaveError
 from opweave.runtime.host.lists import NotServedError
 from opweave.runtime.host.loop_results import UNBOUND
 from opweave.runtime.host.loops import HostLoop
-from opweave.runtime.host.warm_loops import CKnownLoop, Names, known_loop, loop_call
+from opweave.runtime.host.warm_layout import CKnownLoop
+from opweave.runtime.host.warm_loops import Names, known_loop, loop_call
 from opweave.runtime.process import environment
 
 # Forms of one loop, for calls that differ in what is relied on: extents, signs of numbers.

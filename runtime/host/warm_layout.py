@@ -13,6 +13,9 @@ NOTHING, ANY, SAME, ARRAY, GIVEN, TUPLE, LIST, DICT, OBJECT = range(9)
 HERE, IN_DICT, IN_CELL = range(3)
 CALLED, EMPTY, NUMBER, ARGUMENT = range(4)
 AS_IT_IS, SCALAR, TRUTH, LEAF, CONSTANT, AGAIN, PART, NEW_TUPLE, NEW_LIST, NEW_DICT = range(10)
+# Of a loop: words that it may leave, and ``LeftAs`` of loop_calls.h.
+MOST_LEFT_WORDS = 64
+UNBOUND, INTEGER_LEFT, REAL_LEFT, TRUTH_LEFT, SCALAR_LEFT, ARRAY_LEFT = range(6)
 # How kernels take a number, by its type, and how one of NumPy's is read; and how others are.
 FORMS = {
     name: form
@@ -168,4 +171,67 @@ class CTable(ctypes.Structure):
     """``Table`` of calls.h; what it points to lives as long as it does."""
 
     _fields_ = (("holds", c_void_p), ("known", c_void_p), ("count", c_longlong))
+    alive: Any
+
+
+class CLeft(ctypes.Structure):
+    """``Left`` of loop_calls.h."""
+
+    _fields_ = (
+        *(
+            (name, c_int)
+            for name in (
+                "kind",
+                "word",
+                "dims",
+                "item_bytes",
+                "said",
+                "otherwise",
+            )
+        ),
+        ("descr", c_void_p),
+    )
+
+
+class CArrayWord(ctypes.Structure):
+    """``ArrayWord`` of loop_calls.h."""
+
+    _fields_ = tuple((name, c_int) for name in ("array", "word", "is_writeable", "unused"))
+
+
+class COutsideWord(ctypes.Structure):
+    """``OutsideWord`` of loop_calls.h."""
+
+    _fields_ = (("compute", c_void_p), ("type", c_void_p), ("number", CNumber))
+
+
+class CKnownLoop(ctypes.Structure):
+    """``KnownLoop`` of loop_calls.h; what it points to lives as long as it does."""
+
+    _fields_ = (
+        *(
+            (name, c_void_p)
+            for name in (
+                "loop", "nodes", "words", "arrays", "numbers", "outside", "left", "holds",
+                "error", "counts",
+            )
+        ),
+        *(
+            (name, c_longlong)
+            for name in (
+                "word_count", "array_count", "number_count", "outside_count", "left_count",
+                "made_count",
+            )
+        ),
+    )  # fmt: skip
+    alive: Any
+
+
+class CLoopTable(ctypes.Structure):
+    """``LoopTable`` of loop_calls.h; what it points to lives as long as it does."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("slowly", "unbound", "number", "names", "known")),
+        *((name, c_longlong) for name in ("name_count", "count")),
+    )
     alive: Any

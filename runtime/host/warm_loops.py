@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import c_int, c_longlong, c_size_t, c_void_p
+from ctypes import c_longlong, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opweave.compiler.captures.kinds import BY_TYPE, is_made_anew
+from opweave.compiler.lines.eithers import OF_NUMPYS
 from opweave.compiler.lines.left import Result
+from opweave.compiler.lines.values import Number
 from opweave.compiler.loops.given import Parameter, computed_outside
 from opweave.opcodes.dtypes import BF16, DType
 from opweave.runtime.host.blas import product_library
@@ -22,20 +24,28 @@ from opweave.runtime.host.loops import HostLoop
 from opweave.runtime.host.warm import builtin, is_known, rows_of
 from opweave.runtime.host.warm_arguments import GivenNumber, Lies, Node, NodeRows, Nothing, Same
 from opweave.runtime.host.warm_layout import (
+    ARRAY_LEFT,
     FORMS,
+    INTEGER_LEFT,
+    MOST_LEFT_WORDS,
     MOST_WORDS,
     NOTHING,
     OF_PYTHON,
     READS,
+    REAL_LEFT,
+    SCALAR_LEFT,
+    TRUTH_LEFT,
+    UNBOUND,
+    CArrayWord,
+    CKnownLoop,
+    CLeft,
+    CLoopTable,
     CNode,
     CNumber,
+    COutsideWord,
 )
 
-# Words that a loop may leave: ``MOST_LEFT_WORDS`` of loop_calls.h.
-MOST_LEFT_WORDS = 64
-# ``LeftAs`` of loop_calls.h.
-UNBOUND, INTEGER, REAL, TRUTH, SCALAR, ARRAY = range(6)
-AS: dict[Any, int] = {int: INTEGER, float: REAL, bool: TRUTH}
+AS: dict[Any, int] = {int: INTEGER_LEFT, float: REAL_LEFT, bool: TRUTH_LEFT}
 # Types of elements of which C compares all there is to know.
 PLAIN = "biufc"
 _INTEGERS = np.dtype(np.int64)
@@ -43,59 +53,6 @@ _INTEGERS = np.dtype(np.int64)
 
 class _NotKnownError(Exception):
     """Python runs such calls."""
-
-
-class CLeft(ctypes.Structure):
-    """``Left`` of loop_calls.h."""
-
-    _fields_ = (
-        *((name, c_int) for name in ("kind", "word", "dims", "item_bytes")),
-        ("descr", c_void_p),
-    )
-
-
-class CArrayWord(ctypes.Structure):
-    """``ArrayWord`` of loop_calls.h."""
-
-    _fields_ = tuple((name, c_int) for name in ("array", "word", "is_writeable", "unused"))
-
-
-class COutsideWord(ctypes.Structure):
-    """``OutsideWord`` of loop_calls.h."""
-
-    _fields_ = (("compute", c_void_p), ("type", c_void_p), ("number", CNumber))
-
-
-class CKnownLoop(ctypes.Structure):
-    """``KnownLoop`` of loop_calls.h; what it points to lives as long as it does."""
-
-    _fields_ = (
-        *(
-            (name, c_void_p)
-            for name in (
-                "loop", "nodes", "words", "arrays", "numbers", "outside", "left", "holds",
-                "error", "counts",
-            )
-        ),
-        *(
-            (name, c_longlong)
-            for name in (
-                "word_count", "array_count", "number_count", "outside_count", "left_count",
-                "made_count",
-            )
-        ),
-    )  # fmt: skip
-    alive: Any
-
-
-class CLoopTable(ctypes.Structure):
-    """``LoopTable`` of loop_calls.h; what it points to lives as long as it does."""
-
-    _fields_ = (
-        *((name, c_void_p) for name in ("slowly", "unbound", "number", "names", "known")),
-        *((name, c_longlong) for name in ("name_count", "count")),
-    )
-    alive: Any
 
 
 class Names(NamedTuple):
@@ -228,7 +185,7 @@ class _Recorded:
             if result.rank >= 0 and result.name not in self._names.results:
                 raise _NotKnownError  # whose memory nobody would give back
             word += len(result.words)
-        return [found.get(name) or CLeft(kind=UNBOUND) for name in self._names.results]
+        return [found.get(name) or CLeft(kind=UNBOUND, said=-1) for name in self._names.results]
 
     def _left_as(self, result: Result, word: int) -> CLeft:
         kind = result.type
@@ -236,11 +193,18 @@ class _Recorded:
         if result.has_id or kind == BF16 or (numpys is not None and numpys.kind not in PLAIN):
             raise _NotKnownError
         self._alive.append(numpys)
-        if result.rank >= 0 and numpys is not None:
-            return CLeft(ARRAY, word, result.rank, numpys.itemsize, id(numpys))
-        if len(result.words) > 1 or (numpys is None and kind not in AS):
+        at = CLeft(ARRAY_LEFT, word, result.rank, said=-1)
+        if numpys is not None:
+            at.item_bytes, at.descr = numpys.itemsize, id(numpys)
+        if result.rank >= 0:
+            return at
+        if Number(kind, "").is_pair or len(result.words) > 2:
             raise _NotKnownError
-        return CLeft(AS[kind], word) if numpys is None else CLeft(SCALAR, word, 0, 0, id(numpys))
+        at.kind = AS.get(kind, SCALAR_LEFT)
+        if len(result.words) > 1:
+            at.said = word + 1
+            at.otherwise = UNBOUND if result.perhaps else AS[OF_NUMPYS[kind]]
+        return at
 
 
 def _node_of(value: Any) -> Node:

@@ -6,8 +6,9 @@ namespace {
 
 enum { MOST_LEFT_WORDS = 64, LOOP_DONE = 0, NO_ROUND = 1, LOOP_NOT_SERVED = 3 };  // as in loop_errors.py
 // What a name holds behind the loop: nothing, a number of Python or NumPy, or an array whose memory is ours.
+// `said`: the word that says whether it is that, or else `otherwise`; -1 where it is.
 enum LeftAs { UNBOUND, INTEGER_LEFT, REAL_LEFT, TRUTH_LEFT, SCALAR_LEFT, ARRAY_LEFT };
-struct Left { int as, word, dims, item_bytes; uint64 descr; };
+struct Left { int as, word, dims, item_bytes, said, otherwise; uint64 descr; };
 struct ArrayWord { int array, word, is_writeable, unused; };  // word -1: the loop gets no address
 struct OutsideWord { uint64 compute, type; Number number; };  // Python makes it of what the names hold
 struct KnownLoop {
@@ -41,8 +42,10 @@ bool packs_for_loop(const Number& number, uint64 object, uint64* word) {
 bool takes_names(const LoopTable& table, const KnownLoop& known, uint64 names, Taken& taken, uint64* given) {
     taken.leaf_count = taken.held_count = taken.container_count = 0;
     taken.next = known.nodes;
-    for (long long i = 0; i < table.name_count; ++i)
-        if (!takes(taken, python.dict_item(names, table.names[i]), true)) return false;
+    for (long long i = 0; i < table.name_count; ++i) {
+        const uint64 object = python.dict_item(names, table.names[i]);
+        if ((!object && taken.next->like) || !takes(taken, object, true)) return false;  // a name is not bound
+    }
     memcpy(given, known.words, known.word_count * sizeof(uint64));
     for (long long i = 0; i < known.array_count; ++i) {
         const ArrayWord& word = known.arrays[i];
@@ -83,7 +86,7 @@ uint64 held(uint64 object) { return python.hold(object), object; }
 uint64 value_left(const LoopTable& table, const Left& left, const long long* words) {
     double real;
     memcpy(&real, words + left.word, sizeof(real));
-    switch (left.as) {
+    switch (left.said < 0 || words[left.said] & 1 ? left.as : left.otherwise) {
     case INTEGER_LEFT: return python.of_integer(words[left.word]);
     case REAL_LEFT: return python.of_real(real);
     case TRUTH_LEFT: return held(words[left.word] ? python.yes : python.no);

@@ -1,0 +1,341 @@
+"""Loops that C itself begins, at calls that are like an earlier one: templates/host/loop_calls.h."""
+
+from __future__ import annotations
+
+import gc
+import math
+import signal
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from opweave._loops.rolled import Rolled
+from opweave._loops.sites import MOST_BY_C, Site
+from opweave.opcodes.errors import OutOfRangeError
+from opweave.runtime.host import warm_loops
+from tests.loops.test_loops_in_c import called_once, is_same
+
+pytestmark = pytest.mark.host
+SCALE = 2.0
+
+
+def filtered(x, y, a):
+    for i in range(1, len(x)):
+        y[i] = a * y[i - 1] + x[i]
+    return i
+
+
+def counted(x, limit):
+    last, many, is_large = 0.5, 0, False
+    for i in range(len(x)):
+        if x[i] > limit:
+            many += 1
+            last = x[i] * 1.0
+            is_large = x[i] > 2
+    return many, last, is_large
+
+
+def found_first(x, limit):
+    for i in range(len(x)):
+        if x[i] > limit:
+            where = i
+            value = float(x[i])
+    return where, value
+
+
+def iterated(A, x, steps):
+    for _ in range(steps):
+        x = A @ x
+    return x
+
+
+def halved(x, n):
+    total = x[0]
+    for i in range(n):
+        total = total + x[i]
+    return total
+
+
+def doubled_halves(x, y, n):
+    for i in range(n // 2, n):
+        y[i] = x[i] * 2
+    return y
+
+
+def scaled(x, y):
+    for i in range(len(x)):
+        y[i] = x[i] * SCALE
+    return y
+
+
+def divided(x, y, n):
+    for i in range(n):
+        y[i] = 1 // int(x[i])
+    return y
+
+
+def late(x, y, n):
+    if n > 3:
+        extra = 2.0
+    for i in range(n):
+        y[i] = x[i]
+        if i > 3:
+            y[i] *= extra
+    return y
+
+
+def row(n, dtype=np.float64, step=1):
+    return (np.arange(n * step) % 7 + 1).astype(dtype)[::step]
+
+
+class Watched:
+    """A function in parts, whose loops ran so often by Python's hand."""
+
+    def __init__(self, function):
+        self.rolled = Rolled(function)
+        (self.site,) = (site for site in self.rolled.sites if isinstance(site, Site))
+        self.begun = 0
+        run = self.site.run
+        self.site.run = lambda names: self._noted(run, names)
+        self.site.start = self.site.run
+
+    def _noted(self, run, names):
+        self.begun += 1
+        return run(names)
+
+    def __call__(self, *args):
+        return self.rolled(*args)
+
+    def by_c(self, *args):
+        """A call, and whether C began its loop itself."""
+        before = self.begun
+        found = called_once(self.rolled, args)
+        return found, self.begun == before
+
+
+# By name: a function and a call of it.
+ALIKE = {
+    "numbers of Python": (filtered, (row(9), np.zeros(9), 0.5)),
+    "an integer for a float": (filtered, (row(9), np.zeros(9), 2)),
+    "NumPy's numbers": (filtered, (row(9, np.float32), np.zeros(9, np.float32), np.float32(0.5))),
+    "integers of 8 bits": (filtered, (row(9, np.int8), np.zeros(9, np.int8), np.int8(3))),
+    "bools": (filtered, (row(9), np.zeros(9), True)),
+    "steps apart": (filtered, (row(9, step=3), np.zeros(18)[::2], 0.5)),
+    "numbers that are left": (counted, (row(9), 3.0)),
+    "none of them": (counted, (row(9), 30.0)),
+    "numbers of 32 bits": (halved, (row(9, np.float32), 5)),
+    "no round": (filtered, (row(1), np.zeros(1), 0.5)),
+    "an array that is made": (iterated, (np.eye(3) * 2, row(3), 4)),
+    "one of no elements": (iterated, (np.zeros((0, 0)), row(0), 4)),
+    "one that is not made": (iterated, (np.eye(3), row(3), 0)),
+    "a number of the array's": (halved, (row(9, np.int16), 5)),
+    "a bound that Python computes": (doubled_halves, (row(9), np.zeros(9), 9)),
+    "a global": (scaled, (row(9), np.zeros(9))),
+    "a name that is bound": (late, (row(9), np.zeros(9), 9)),
+    "numbers that may be": (found_first, (row(9), 3.0)),
+    "numbers that are not": (found_first, (row(9), 30.0)),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_call_that_comes_again_is_begun_by_c(name):
+    function, args = ALIKE[name]
+    expected, watched = called_once(function, args), Watched(function)
+    for n in range(5):
+        found, by_c = watched.by_c(*args)
+        assert is_same(expected, found, exactly=True)
+        assert by_c is (n > 1)
+
+
+def read_only(x):
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+# By name: a function, a call that C begins then, and one that is not alike.
+OTHERS = {
+    "another number": (filtered, (row(9), np.zeros(9), 0.5), (row(9), np.zeros(9), 0.25)),
+    "another type of number": (filtered, (row(9), np.zeros(9), 0.5), (row(9), np.zeros(9), 1)),
+    "NumPy's number": (filtered, (row(9), np.zeros(9), 0.5), (row(9), np.zeros(9), np.float64(2))),
+    "another length": (filtered, (row(9), np.zeros(9), 0.5), (row(5), np.zeros(5), 0.5)),
+    "another dtype": (filtered, (row(9), np.zeros(9), 0.5), (row(9, np.int64), np.zeros(9), 0.5)),
+    "another byte order": (filtered, (row(9), np.zeros(9), 0.5), (row(9, ">f8"), np.zeros(9), 0.5)),
+    "others apart": (filtered, (row(9), np.zeros(9), 0.5), (row(9, step=2), np.zeros(9), 0.5)),
+    "a read-only result": (filtered, (row(9), np.zeros(9), 0.5), (row(9), read_only(row(9)), 0.5)),
+    "a list": (filtered, (row(9), np.zeros(9), 0.5), (row(9), [0.0] * 9, 0.5)),
+    "a subclass": (filtered, (row(9), np.zeros(9), 0.5), (np.ma.array(row(9)), np.zeros(9), 0.5)),
+    "an index beyond": (halved, (row(9), 5), (row(9), 12)),
+    "none": (filtered, (row(9), np.zeros(9), 0.5), (row(9), np.zeros(9), None)),
+    "a large integer": (doubled_halves, (row(9), np.zeros(9), 9), (row(9), np.zeros(9), 1 << 70)),
+    "a division by zero": (divided, (row(9), np.zeros(9), 9), (row(9) - 4, np.zeros(9), 9)),
+    "no bound name": (late, (row(9), np.zeros(9), 9), (row(9), np.zeros(9), 2)),
+    "no round": (filtered, (row(9), np.zeros(9), 0.5), (row(1), np.zeros(1), 0.5)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_any_other_call_does_what_it_did(name):
+    function, args, other = OTHERS[name]
+    watched = Watched(function)
+    for _ in range(3):
+        watched.by_c(*args)
+    for _ in range(3):
+        assert is_same(called_once(function, other), watched.by_c(*other)[0], exactly=True)
+        found, by_c = watched.by_c(*args)
+        assert is_same(called_once(function, args), found, exactly=True)
+        assert by_c
+
+
+def test_results_have_the_types_of_python():
+    watched = Watched(counted)
+    found = [watched(row(9), 3.0) for _ in range(3)]
+    assert [[type(v) for v in each] for each in found] == [[int, np.float64, np.bool_]] * 3
+    assert watched.begun == 2
+
+
+def test_what_is_an_error_raises_what_python_raises():
+    watched = Watched(divided)
+    for _ in range(3):
+        watched(row(4), np.zeros(4), 4)
+    mine, y, begun = row(4), np.zeros(4), watched.begun
+    mine[2] = 0
+    with pytest.raises(ZeroDivisionError, match="division or modulo by zero") as error:
+        watched(mine, y, 4)
+    assert watched.begun == begun
+    assert y.tolist() == [1, 0, 0, 0]
+    assert "in a loop that opweave has compiled" in error.value.__notes__[0]
+
+
+def powers(x, n):
+    k = 1
+    for i in range(len(x)):
+        k = k * n
+        x[i] = k
+    return k
+
+
+def test_an_integer_that_leaves_64_bits_is_an_error():
+    watched = Watched(powers)
+    for _ in range(3):
+        watched(np.zeros(5), 3)
+    begun = watched.begun
+    with pytest.raises(OutOfRangeError):
+        watched(np.zeros(5), 1 << 20)
+    assert watched.begun == begun
+
+
+def test_arrays_that_share_memory_are_pythons():
+    watched = Watched(filtered)
+    for _ in range(3):
+        watched(row(20), np.zeros(20), 0.5)
+    for _ in range(2):
+        mine, other = row(40), row(40)
+        watched(mine[:20], mine[10:30], 0.5)
+        filtered(other[:20], other[10:30], 0.5)
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_a_global_may_change(monkeypatch):
+    watched = Watched(scaled)
+    for _ in range(3):
+        watched(row(4), np.zeros(4))
+    monkeypatch.setitem(globals(), "SCALE", 5.0)
+    for _ in range(3):
+        assert watched(row(4), np.zeros(4)).tolist() == [5, 10, 15, 20]
+
+
+def test_a_function_of_the_caller_may_have_other_numbers():
+    def applied(x, f):
+        for i in range(len(x)):
+            x[i] = f(x[i])
+        return x
+
+    watched = Watched(applied)
+    for by in (2.0, 3.0, 3.0, 4.0, 4.0):
+        assert watched(row(3), lambda v, by=by: v * by).tolist() == [by, 2 * by, 3 * by]
+
+
+def test_nothing_is_held_longer():
+    watched = Watched(iterated)
+    A, dtype = np.eye(3), np.dtype(np.float64)
+    counts = []
+    for _ in range(400):
+        x = row(3)
+        told = weakref.ref(x)
+        made = watched(A, x, 2)
+        assert sys.getrefcount(made) == 2
+        del x, made
+        assert told() is None
+        counts.append((sys.getrefcount(A), sys.getrefcount(dtype), sys.getrefcount(watched.site)))
+    assert counts[-1] == counts[10]
+    rolled = Rolled(iterated)
+    for _ in range(3):
+        rolled(A, row(3), 2)
+    told = weakref.ref(rolled.sites[0])
+    del rolled
+    gc.collect()
+    assert told() is None
+
+
+def test_a_signal_ends_it():
+    def counts(x, n):
+        for i in range(n):
+            x[0] += math.sqrt(i)
+
+    watched = Watched(counts)
+    for _ in range(3):
+        watched(np.zeros(1), 10)
+    begun = watched.begun
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            watched(np.zeros(1), 1 << 39)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert watched.begun == begun
+
+
+def test_threads_begin_it_at_once():
+    watched = Watched(filtered)
+    for _ in range(3):
+        watched(row(5000), np.zeros(5000), 0.5)
+    expected, wrong = np.zeros(5000), []
+    filtered(row(5000), expected, 0.5)
+
+    def calls():
+        for _ in range(200):
+            y = np.zeros(5000)
+            if watched(row(5000), y, 0.5) != 4999 or not np.array_equal(y, expected):
+                wrong.append(y)
+
+    threads = [threading.Thread(target=calls) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_so_many_forms_of_calls_are_known():
+    watched = Watched(filtered)
+    for n in range(2, 2 + MOST_BY_C + 3):
+        for _ in range(3):
+            found = watched.by_c(row(n), np.zeros(n), 0.5)[1]
+        assert found is (n < 2 + MOST_BY_C)
+
+
+def test_where_objects_lie_otherwise_python_begins_it(monkeypatch):
+    monkeypatch.setattr(warm_loops, "is_known", lambda: False)
+    watched = Watched(filtered)
+    found = [watched.by_c(row(9), np.zeros(9), 0.5)[1] for _ in range(5)]
+    assert found == [False] * 5
