@@ -22,7 +22,7 @@ from opweave.runtime.host.lists import NotServedError
 from opweave.runtime.host.loop_results import UNBOUND
 from opweave.runtime.host.loops import HostLoop
 from opweave.runtime.host.warm_layout import CKnownLoop
-from opweave.runtime.host.warm_loops import Names, known_loop, loop_call
+from opweave.runtime.host.warm_loops import SiteNames, known_loop, loop_call
 from opweave.runtime.process import environment
 
 # Forms of one loop, for calls that differ in what is relied on: extents, signs of numbers.
@@ -93,19 +93,36 @@ class Site:
         found, came = self._serving(values, uses)
         if found is None or not found.holds():
             return None
-        self._begun += 1
         try:
-            found, made = self._made(found, values, uses)
+            return self._left(*self._begin(found, values, uses, came))
         except NotServedError:
-            self._begun -= 1
             self.left = self.left or "arrays that share memory, or of other extents"
             return None
         finally:
             for each, owner in owners:
                 if values[each.name] is not held[each.name]:
                     each.put(owner, values[each.name])
+
+    def _begin(
+        self, first: HostLoop, values: dict[str, Any], uses: Uses, came: bool
+    ) -> tuple[HostLoop, tuple[Any, ...] | None]:
+        """Run it; where such a call ``came`` before, C itself begins those that follow.
+
+        Raises:
+            NotServedError: none serves the call.
+        """
+        self._begun += 1
+        try:
+            found, made = self._made(first, values, uses)
+        except NotServedError:
+            self._begun -= 1
+            raise
         if came and not uses.lifted and not uses.objects.kinds:
             self._let_c_begin(found, values)
+        return found, made
+
+    def _left(self, found: HostLoop, made: tuple[Any, ...] | None) -> tuple[Any, ...]:
+        """What a loop gave, by the names of the results."""
         if made is None or not self.results:
             return (self.unbound,) * len(self.results)
         left = dict(zip((r.name for r in found.lowered.results), made, strict=True))
@@ -140,7 +157,7 @@ class Site:
         if self._looked == MOST_BY_C:
             return
         self._looked += 1
-        names = Names(self.names, self.results, self.unbound)
+        names = SiteNames(self.names, self.results, self.unbound)
         if (known := known_loop(found, values, names)) is not None:
             self._by_c.append(known)
             self.start = loop_call(self.run, names, tuple(self._by_c))

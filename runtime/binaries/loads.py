@@ -44,7 +44,7 @@ MOVES = re.compile(
 DECLARED = re.compile(r"\b(?:float|Chunk<b?float16, \w+>|b?float16\*(?: __restrict__)?) (\w+)")
 # Signs of halves as bits, by the functions of templates/host/bits.cuh.
 SIGN = re.compile(rf"= (?:(?P<function>fabs|copysign)\(|-(?P<negated>\w+(?:{INDEX})*))")
-OF_BITS = {"fabs": "= half_size(", "copysign": "= half_signed("}
+OF_BITS = {"fabs": "= size_of_half(", "copysign": "= signed_half("}
 # What may stay where it lies: see Chunk of templates/host/chunks.cuh.
 WINDOW = re.compile(r"\bfloat (?P<name>\w+)(?P<chunks>\[\w+\])\[VECTOR\];")
 READS_WINDOW = re.compile(r"\bload_window\((\w+)")
@@ -82,7 +82,7 @@ def with_moved_bits(text: str) -> str:
         return f"Chunk<float, VECTOR> {match['name']}{match['chunks']};" if is_window else match[0]
 
     def signed(match: re.Match[str]) -> str:
-        negated = f"= half_negated({match['negated']})"
+        negated = f"= negated_half({match['negated']})"
         return OF_BITS[match["function"]] if match["function"] else negated
 
     text = SIGN.sub(signed, WINDOW.sub(kept, text))

@@ -55,7 +55,7 @@ class _NotKnownError(Exception):
     """Python runs such calls."""
 
 
-class Names(NamedTuple):
+class SiteNames(NamedTuple):
     """What a loop reads and leaves.
 
     Attributes:
@@ -70,7 +70,7 @@ class Names(NamedTuple):
 
 
 def loop_call(
-    slowly: Callable[[dict[str, Any]], Any], names: Names, known: Sequence[CKnownLoop]
+    slowly: Callable[[dict[str, Any]], Any], names: SiteNames, known: Sequence[CKnownLoop]
 ) -> Callable[[dict[str, Any]], Any]:
     """A builtin function that runs calls of a loop, the first that fits; ``slowly`` any other."""
     addresses = (c_void_p * len(known))(*map(ctypes.addressof, known))
@@ -83,7 +83,7 @@ def loop_call(
     return builtin("ow_loop_call", table)
 
 
-def known_loop(loop: HostLoop, values: Mapping[str, Any], names: Names) -> CKnownLoop | None:
+def known_loop(loop: HostLoop, values: Mapping[str, Any], names: SiteNames) -> CKnownLoop | None:
     """Calls of a loop that are like one whose names held these; None where Python runs them."""
     try:
         return _Recorded(loop, values, names).made() if is_known() else None
@@ -94,7 +94,7 @@ def known_loop(loop: HostLoop, values: Mapping[str, Any], names: Names) -> CKnow
 class _Recorded:
     """A call as C compares others with it, in the making."""
 
-    def __init__(self, loop: HostLoop, values: Mapping[str, Any], names: Names):
+    def __init__(self, loop: HostLoop, values: Mapping[str, Any], names: SiteNames):
         self._loop, self._values, self._names = loop, values, names
         nodes = [_node_of(values[n]) if n in values else None for n in names.read]
         bound = [n for n, node in zip(names.read, nodes, strict=True) if _is_leaf(node)]

@@ -17,9 +17,9 @@ template <> OW_SPECIAL float of_bool(bool x) { return host_float(mask_if<unsigne
 template <> OW_SPECIAL double of_bool(bool x) { return host_double(mask_if<unsigned long long>(x) & host_bits(1.0)); }
 
 // Signs of halves that are only moved: see runtime/binaries/loads.py.
-OW_INLINE unsigned short half_size(unsigned short x) { return x & 0x7fffu; }
-OW_INLINE unsigned short half_negated(unsigned short x) { return x ^ 0x8000u; }
-OW_INLINE unsigned short half_signed(unsigned short x, unsigned short y) { return (x & 0x7fffu) | (y & 0x8000u); }
+OW_INLINE unsigned short size_of_half(unsigned short x) { return x & 0x7fffu; }
+OW_INLINE unsigned short negated_half(unsigned short x) { return x ^ 0x8000u; }
+OW_INLINE unsigned short signed_half(unsigned short x, unsigned short y) { return (x & 0x7fffu) | (y & 0x8000u); }
 // float16 in bits, branch-free so that loops of it vectorise.
 OW_INLINE float half_to_float(unsigned short bits) {
     const unsigned magnitude = (bits & 0x7fffu) << 13;
