@@ -31,8 +31,8 @@ MOST_FORMS = 4
 MOST_KINDS = 64
 # Forms of its calls by which C begins a loop, and compares them one by one.
 MOST_BY_C = 8
-# Python runs a loop of fewer steps as fast as C is asked.
-SHORT = 50
+# Python runs a loop of fewer steps as fast as C is asked; and as C begins one itself.
+SHORT, SHORT_FOR_C = 50, 6
 # Words of so many items of lists are made in the time of a step of Python.
 ITEMS_A_STEP = 4
 # So many calls say how long its rounds are.
@@ -207,8 +207,8 @@ class Site:
         steps, items = (sum(getattr(f, of) for f in self._forms) for of in ("steps", "items"))
         if steps < items // ITEMS_A_STEP:  # to make words of its lists takes longer
             return True
-        calls = self.compiled
-        return self.is_inner and calls >= CALLS and steps < SHORT * calls
+        least = SHORT * self._begun + SHORT_FOR_C * (self.compiled - self._begun)
+        return self.is_inner and self.compiled >= CALLS and steps < least
 
     def takes_over(self, before: Any) -> None:
         """Know what a site of the same loop has found out."""

@@ -38,6 +38,7 @@ MODES: dict[str, Callable[[Any], Any]] = {
     "repeat": ow.fuse,
 }
 ROUNDS = 3  # of ow.repeat
+AGAIN = 4  # of the last call, so often
 # What is forgiven: a multiple of NumPy's own error, and of the last place of the largest value.
 TIMES, PLACES = 16, 32
 # Of its size, an error of NumPy's beyond which an element is undecided.
@@ -157,6 +158,7 @@ def _judged(script: Script) -> Verdict:
 
 
 def _judge_calls(script: Script, verdict: Verdict) -> None:
+    """The last call is made again, as often as C takes to begin it, and its loops, itself."""
     plain, globals_ = script.function(lambda f: f)
     other, others_globals = script.function(ow.fuse)
     fused = MODES[script.mode](other)
@@ -164,15 +166,18 @@ def _judge_calls(script: Script, verdict: Verdict) -> None:
         for scope in (globals_, others_globals):
             if number == 1 and "G_NUMBER" in scope:
                 scope["G_NUMBER"] = 2
-        want = run(plain, script, given(call))
-        got = run(fused, script, given(call))
-        try:
-            if _has_answer(script, want, got, verdict):
-                wide = widened(script, number)
-                _check(script, number, want, got, wide, verdict)
-                _check_sharing(script, want, got)
-        except Wrong as wrong:
-            raise Wrong(wrong.oracle, f"call {number}: {wrong}") from got.error
+        wide = None
+        for again in range(AGAIN if number == len(script.calls) - 1 else 1):
+            want = run(plain, script, given(call))
+            got = run(fused, script, given(call))
+            try:
+                if _has_answer(script, want, got, verdict):
+                    wide = wide or widened(script, number)
+                    _check(script, number, want, got, wide, verdict)
+                    _check_sharing(script, want, got)
+            except Wrong as wrong:
+                where = f"call {number}, time {again + 1}" if again else f"call {number}"
+                raise Wrong(wrong.oracle, f"{where}: {wrong}") from got.error
 
 
 def _has_answer(script: Script, want: Ran, got: Ran, verdict: Verdict) -> bool:
