@@ -82,6 +82,27 @@ def test_a_long_array_has_the_bits_of_its_pieces(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "second", [0.0, -0.0, 2.5, -2.5, 3, -3, np.inf, -np.inf, np.nan, 1e-320, 1e-40]
+)
+def test_zeros_have_their_powers(dtype, second):
+    """Among ordinary numbers, too, with ordinary powers beside that one."""
+    bases = np.array([0.0, -0.0, 2.0, 0.0, 0.5, 0.0, 3.0, 0.0] * 40, dtype)
+    powers = np.full(bases.size, 1.5, dtype)
+    powers[::5] = dtype(second)
+    with np.errstate(all="ignore"):
+        for x, y in (
+            (bases, powers),
+            (abs(bases), powers),
+            (abs(bases), np.full_like(bases, second)),
+        ):
+            found, expected = ow.fuse(lambda x, y: x**y)(x, y), x**y
+            np.testing.assert_array_equal(found[x == 0], expected[x == 0])
+            assert (np.signbit(found) == np.signbit(expected))[(x == 0) & (y == y)].all()
+            np.testing.assert_allclose(found, expected, rtol=8 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("times", [1, 1000, 8191, 2.0**20, 2.0**29, 2.0**40])
 def test_angles_near_a_quarter_turn_keep_their_digits(dtype, times):
     near_turn = (np.arange(1, 400) * np.longdouble(np.pi) / 2 * times).astype(dtype)
