@@ -90,7 +90,18 @@ def checked(tracer: TracerLike, places: Any, extent: Extent) -> Any:
     A kernel notes an index that has no element, and the call raises ``BoundsError``.  On a GPU
     such indices wrap, as CuPy's do.
     """
+    if are_all_inside(tracer, places, extent):
+        return places.astype(np.int32)
     return tracer.apply(OPERATORS["index"], [places, tracer.extent(extent)])
+
+
+def are_all_inside(tracer: TracerLike, places: Any, extent: Extent) -> bool:
+    """Whether an axis has an element for each number of the type of indices; part of the guard."""
+    dtype = places.dtype
+    if dtype.kind != "u" or dtype.itemsize > 2:
+        return False
+    last = literal(int(np.iinfo(dtype).max))
+    return tracer.builder.require(Expr("lt", (last, tracer.builder.extent_expr(extent))))
 
 
 def takes_arrays(items: Sequence[Any]) -> bool:
@@ -159,6 +170,8 @@ def by_arrays(array: TracedArrayLike, items: Sequence[Any]) -> TracedArrayLike:
         else:
             after = sum(e > d for e in kept) + (inner if d not in behind else 0)
             places.append(coordinate(tracer, extent, after, dtype))
+    if array.ndim == 1 and traced and are_all_inside(tracer, given[0], shape[0]):
+        return gathered_inside(array, places[0])
     return gathered(array, places)
 
 

@@ -18,7 +18,7 @@ from opweave.compiler.numpy_api.creation_ranges import linspace
 from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ShapeError, UnsupportedError
-from opweave.opcodes.operators.counts import BINCOUNT, has_bins_for_all
+from opweave.opcodes.operators.counts import BINCOUNT, MOST_HOST_BINS, has_bins_for_all
 
 
 @numpy_function(np.cov, numbers=True)
@@ -70,17 +70,17 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 MOST_BINS = {False: 2**30, True: 2**18}
 
 
-def _check_bins(name: str, tracer: Any, bins: int) -> None:
-    """
+def _check_bins(name: str, tracer: Any, bins: int, notes: bool = True) -> None:
+    """``notes``: an element may have no bin.
+
     Raises:
-        UnsupportedError: no kernel counts in parts, or so many bins.
+        UnsupportedError: no kernel that may end the call counts in parts, or so many bins.
     """
-    if not tracer.counts:
+    if notes and not tracer.counts:
         raise UnsupportedError(f"{name}: opweave compiles this in whole functions alone")
-    if not 0 < bins <= tracer.counts:
-        raise UnsupportedError(
-            f"{name}: expected a number of bins from 1 to {tracer.counts}, found {bins}"
-        )
+    most = tracer.counts or MOST_HOST_BINS
+    if not 0 < bins <= most:
+        raise UnsupportedError(f"{name}: expected a number of bins from 1 to {most}, found {bins}")
 
 
 def _counted(name: str, x: Any, bins: int, notes: bool) -> Any:
@@ -109,8 +109,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     bins = integer(x.tracer.concrete(minlength), "np.bincount: minlength")
     if bins < 1 or x.ndim != 1:
         raise UnsupportedError("np.bincount: expected a vector, and its bins as minlength=")
-    _check_bins("np.bincount", x.tracer, bins)
-    return _counted("np.bincount", x, bins, not has_bins_for_all(x.value.dtype, bins))
+    notes = not has_bins_for_all(x.value.dtype, bins)
+    _check_bins("np.bincount", x.tracer, bins, notes)
+    return _counted("np.bincount", x, bins, notes)
 
 
 @numpy_function(np.histogram)
