@@ -71,7 +71,7 @@ class Site:
     _quick: dict[Any, HostLoop] = field(default_factory=dict)
     _held: list[Any] = field(default_factory=list)
     _by_c: list[CKnownLoop] = field(default_factory=list)
-    _looked: int = 0
+    _looked: set[Any] = field(default_factory=set)
     _begun: int = 0
 
     def __post_init__(self) -> None:
@@ -104,9 +104,9 @@ class Site:
                     each.put(owner, values[each.name])
 
     def _begin(
-        self, first: HostLoop, values: dict[str, Any], uses: Uses, came: bool
+        self, first: HostLoop, values: dict[str, Any], uses: Uses, came: Any
     ) -> tuple[HostLoop, tuple[Any, ...] | None]:
-        """Run it; where such a call ``came`` before, C itself begins those that follow.
+        """Run it; where such a call ``came`` before, by its key, C begins those that follow.
 
         Raises:
             NotServedError: none serves the call.
@@ -117,8 +117,8 @@ class Site:
         except NotServedError:
             self._begun -= 1
             raise
-        if came and not uses.lifted and not uses.objects.kinds:
-            self._let_c_begin(found, values)
+        if came is not None and not uses.lifted and not uses.objects.kinds:
+            self._let_c_begin(found, values, came)
         return found, made
 
     def _left(self, found: HostLoop, made: tuple[Any, ...] | None) -> tuple[Any, ...]:
@@ -152,25 +152,26 @@ class Site:
             first.is_alone = True
             raise
 
-    def _let_c_begin(self, found: HostLoop, values: Mapping[str, Any]) -> None:
+    def _let_c_begin(self, found: HostLoop, values: Mapping[str, Any], key: Any) -> None:
         """Have C itself begin calls like this one, which came before."""
-        if self._looked == MOST_BY_C:
+        looked, is_full = (key, found), len(self._by_c) == MOST_BY_C
+        if looked in self._looked or is_full or len(self._looked) == MOST_KINDS:
             return
-        self._looked += 1
+        self._looked.add(looked)
         names = SiteNames(self.names, self.results, self.unbound)
         if (known := known_loop(found, values, names)) is not None:
             self._by_c.append(known)
             self.start = loop_call(self.run, names, tuple(self._by_c))
 
-    def _serving(self, values: Mapping[str, Any], uses: Uses) -> tuple[HostLoop | None, bool]:
-        """The loop for values of these kinds, if there is one; and whether such a call came."""
+    def _serving(self, values: Mapping[str, Any], uses: Uses) -> tuple[HostLoop | None, Any]:
+        """The loop for values of these kinds, if there is one; and the key of a call that came."""
         key = exactly(values)
         if len(values) < len(self.names) or uses.objects.kinds:
             key = (*key, *values)  # which names are bound
         lists = kinds_of_lists(values, uses.lists) if uses.lists else {}
         key = (*key, *lists.values())
         found = self._quick.get(key)
-        return found or self._found(key, values, lists, uses), found is not None
+        return (found, key) if found else (self._found(key, values, lists, uses), None)
 
     def _found(
         self, exact: Any, values: Mapping[str, Any], lists: Mapping[str, Any], uses: Uses

@@ -22,6 +22,10 @@ from opweave.compiler.loops.functions.joining import of_numpy
 # Python's integers that a call gives may be so large.
 LARGEST_GIVEN = 1 << 40
 FUNCTION = "loop"
+# What Python may raise where it computes numbers before the loop, to which it may never come.
+ERRORS_OUTSIDE = (
+    ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError,
+)  # fmt: skip
 # Attributes of a function of the user's that say what it does.
 OWN = ("__code__", "__defaults__")
 

@@ -43,7 +43,9 @@ MOVES = re.compile(
 )
 DECLARED = re.compile(r"\b(?:float|Chunk<b?float16, \w+>|b?float16\*(?: __restrict__)?) (\w+)")
 # Signs of halves as bits, by the functions of templates/host/bits.cuh.
-SIGN = re.compile(rf"= (?:(?P<function>fabs|copysign)\(|-(?P<negated>\w+(?:{INDEX})*))")
+SIGN = re.compile(
+    rf"= (?:(?P<function>fabs|copysign)\((?=(?P<of>\w+))|-(?P<negated>(?P<name>\w+)(?:{INDEX})*))"
+)
 OF_BITS = {"fabs": "= size_of_half(", "copysign": "= signed_half("}
 # What may stay where it lies: see Chunk of templates/host/chunks.cuh.
 WINDOW = re.compile(r"\bfloat (?P<name>\w+)(?P<chunks>\[\w+\])\[VECTOR\];")
@@ -82,6 +84,8 @@ def with_moved_bits(text: str) -> str:
         return f"Chunk<float, VECTOR> {match['name']}{match['chunks']};" if is_window else match[0]
 
     def signed(match: re.Match[str]) -> str:
+        if (match["of"] or match["name"]) not in held:  # such as a double beside them
+            return match[0]
         negated = f"= negated_half({match['negated']})"
         return OF_BITS[match["function"]] if match["function"] else negated
 

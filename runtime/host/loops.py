@@ -18,6 +18,7 @@ from opweave.compiler.lines.left import (
 )
 from opweave.compiler.lines.read_lists import ReadList
 from opweave.compiler.loops.given import (
+    ERRORS_OUTSIDE,
     LARGEST_GIVEN,
     LoweredLoop,
     Parameter,
@@ -224,7 +225,7 @@ def _outside(values: Mapping[str, Any], code: Any, kind: type) -> Any:
     """What Python computes before the loop."""
     try:
         value = computed_outside(code, values)
-    except Exception:  # which Python may never come to
+    except ERRORS_OUTSIDE:
         raise NotServedError from None
     if type(value) is not kind:
         raise NotServedError

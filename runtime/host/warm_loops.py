@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from ctypes import c_longlong, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from opweave.compiler.captures.kinds import BY_TYPE, is_made_anew
 from opweave.compiler.lines.eithers import OF_NUMPYS
 from opweave.compiler.lines.left import Result
 from opweave.compiler.lines.values import Number
-from opweave.compiler.loops.given import Parameter, computed_outside
+from opweave.compiler.loops.given import ERRORS_OUTSIDE, Parameter, computed_outside
 from opweave.opcodes.dtypes import BF16, DType
 from opweave.runtime.host.blas import product_library
 from opweave.runtime.host.loop_errors import error_of
@@ -143,7 +144,7 @@ class _Recorded:
         known.outside_count, known.left_count = len(self._outside), len(self._names.results)
         if known.made_count > MOST_LEFT_WORDS:
             raise _NotKnownError
-        known.alive = loop, error, tables, self._rows, self._alive
+        known.alive = loop, loop.holds, error, tables, self._rows, self._alive
         return known
 
     def _word(self, word: int, p: Parameter) -> int:
@@ -244,8 +245,17 @@ def _number(leaf: int, word: int, kind: Any) -> CNumber:
 
 
 def _outside(code: Any) -> Callable[[Mapping[str, Any]], Any]:
-    """What Python computes before the loop, of what names hold."""
-    return lambda names: computed_outside(code, names)
+    """What Python computes before the loop, of what names hold; None of what it never comes to.
+
+    What the handler of a signal raises is no error of the code.
+    """
+
+    def compute(names: Mapping[str, Any]) -> Any:
+        with suppress(*ERRORS_OUTSIDE):
+            return computed_outside(code, names)
+        return None
+
+    return compute
 
 
 def _error_of(loop: HostLoop) -> Callable[[int, int], None]:

@@ -60,7 +60,7 @@ bool takes_names(const LoopTable& table, const KnownLoop& known, uint64 names, T
     for (long long i = 0; i < known.outside_count; ++i) {
         const OutsideWord& word = known.outside[i];
         const uint64 made = python.give(word.compute, names, 0ull);
-        if (!made) return python.forget_error(), false;  // which Python may never come to
+        if (!made) return false;  // the handler of a signal has raised something
         const bool is_taken = type_of(made) == word.type && packs_for_loop(word.number, made, given + word.number.word);
         python.drop(made);
         if (!is_taken) return false;
@@ -120,6 +120,19 @@ uint64 loop_error(const LoopTable& table, const KnownLoop& known, long long end,
     return found;
 }
 
+// Run a loop for names that are as they were.  LOOP_NOT_SERVED: it was made for other numbers; nothing has happened.
+int ran(const KnownLoop& known, uint64 names, const uint64* given, long long* made) {
+    const uint64 answer = python.call(known.holds);
+    if (answer) python.drop(answer);
+    if (answer != python.yes) return LOOP_NOT_SERVED;
+    memset(made, 0, known.made_count * sizeof(long long));
+    const int end = ow_loop(known.loop, (const long long*)given, made);
+    if (end == LOOP_NOT_SERVED || python.error()) return end;  // an error is that of a signal's handler
+    known.counts[0] += 1, known.counts[1] += made[known.made_count - 1];
+    python.forget(names);  // a frame keeps what it was asked for, and arrays would stay
+    return end;
+}
+
 // Run the first loop that fits; what was taken apart is large, and no function of a user's runs above it.
 __attribute__((noinline)) uint64 run_first(const LoopTable& table, uint64 names) {
     Taken taken;
@@ -127,28 +140,15 @@ __attribute__((noinline)) uint64 run_first(const LoopTable& table, uint64 names)
     long long made[MOST_LEFT_WORDS];
     for (long long i = 0; i < table.count; ++i) {
         const KnownLoop& known = *table.known[i];
-        if (!takes_names(table, known, names, taken, given)) {
-            taken.let_go();
-            continue;
-        }
-        const uint64 answer = python.call(known.holds);
-        if (answer) python.drop(answer);
+        const bool is_taken = takes_names(table, known, names, taken, given);
+        const int end = is_taken ? ran(known, names, given, made) : LOOP_NOT_SERVED;
         uint64 found = 0;
-        int end = LOOP_NOT_SERVED;
-        if (answer == python.yes) {
-            memset(made, 0, known.made_count * sizeof(long long));
-            end = ow_loop(known.loop, (const long long*)given, made);
-            const bool is_over = !python.error();  // unless the handler of a signal has raised something
-            if (is_over && end != LOOP_NOT_SERVED) {
-                known.counts[0] += 1, known.counts[1] += made[known.made_count - 1];
-                python.forget(names);  // a frame keeps what it was asked for, and arrays would stay
-                const bool has_left = end == LOOP_DONE || end == NO_ROUND;
-                found = has_left ? values_left(table, known, end == LOOP_DONE ? made : 0) : loop_error(table, known, end, made);
-            }
+        if (end != LOOP_NOT_SERVED && !python.error()) {
+            const bool has_left = end == LOOP_DONE || end == NO_ROUND;
+            found = has_left ? values_left(table, known, end == LOOP_DONE ? made : 0) : loop_error(table, known, end, made);
         }
         taken.let_go();
-        const bool is_left = answer && end == LOOP_NOT_SERVED && !python.error();
-        return is_left ? left_to_python() : found;
+        if (end != LOOP_NOT_SERVED || python.error()) return found;
     }
     return left_to_python();
 }

@@ -76,6 +76,26 @@ def test_what_computes_stays_as_it_is(name, dtype):
         assert with_moved_bits(kernel.source) == kernel.source
 
 
+# Doubles beside halves that are moved, which have signs of their own.
+BESIDE = {
+    "a negative": lambda x, y: (np.where(y > 0, x, -x), -y),
+    "a size": lambda x, y: (np.where(y > 0, x, np.abs(x)), np.abs(y)),
+    "a sign": lambda x, y: np.where(np.copysign(y, y * 2) > 3, x, x[::-1]),
+    "a negative that is compared": lambda x, y: np.where(-y > 3, x, x[::-1]),
+    "a size that is": lambda x, y: np.where(np.abs(y) > 3e3, x, -x[::-1]),
+    "integers": lambda x, y: np.where(-y.astype(np.int64) > 3, x, np.copysign(x, x[::-1])),
+}
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_lies_beside_halves_has_a_sign_of_its_own(name, dtype):
+    x, y = np.arange(-4, 4).astype(dtype), np.linspace(-5e3, 5e3, 8)
+    found, expected = (f(x, y) for f in (ow.fuse(BESIDE[name]), BESIDE[name]))
+    for one, other in zip(np.atleast_2d(found), np.atleast_2d(expected), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 TEXT = """
     const float16* __restrict__ x,
     float16* __restrict__ out,

@@ -305,6 +305,47 @@ def test_a_signal_ends_it():
     assert watched.begun == begun
 
 
+def test_no_signal_is_lost_where_python_computes_a_bound():
+    watched, raised, seen = Watched(doubled_halves), 0, 0
+    x, y = row(9), np.zeros(9)
+    for _ in range(3):
+        watched(x, y, 9)
+
+    def stop(*_):
+        nonlocal raised
+        raised += 1
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        for _ in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 50e-6)
+                had = raised
+                while raised == had:
+                    watched(x, y, 9)
+            except KeyboardInterrupt:
+                seen += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen == raised == 300
+
+
+def stepped(x, a, b, k):
+    for i in range(a, b, k):
+        x[i] = x[i] + 1
+
+
+def test_forms_that_differ_in_numbers_are_all_begun():
+    watched = Watched(stepped)
+    calls = [(row(10), 0, 10, 1)] * 4 + [(row(10), 9, -1, -1)] * 4 + [(row(10), 0, 10, 1)] * 2
+    begun = [watched.by_c(*args)[1] for args in calls]
+    assert begun == [False, False, True, True, False, True, True, True, True, True]
+    for args in (calls[0], calls[4]):
+        assert is_same(called_once(stepped, args), watched.by_c(*args)[0], exactly=True)
+
+
 def test_threads_begin_it_at_once():
     watched = Watched(filtered)
     for _ in range(3):
