@@ -94,7 +94,7 @@ class Site:
         if found is None or not found.holds():
             return None
         try:
-            return self._left(*self._begin(found, values, uses, came))
+            return self._by_name(*self._begin(found, values, uses, came))
         except NotServedError:
             self.left = self.left or "arrays that share memory, or of other extents"
             return None
@@ -121,7 +121,7 @@ class Site:
             self._let_c_begin(found, values, came)
         return found, made
 
-    def _left(self, found: HostLoop, made: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    def _by_name(self, found: HostLoop, made: tuple[Any, ...] | None) -> tuple[Any, ...]:
         """What a loop gave, by the names of the results."""
         if made is None or not self.results:
             return (self.unbound,) * len(self.results)

@@ -71,8 +71,8 @@ class HostLoop:
         self.made_words = self._last + 1
         self._words = ctypes.c_longlong * self.made_words
         self._readers = tuple(readers_of(lowered.results))
-        linked = lowered.linked or lowered.new_lists or lowered.turns
-        self.is_plain = not (linked or self._places or self._kept or self._items)
+        self._is_linked = bool(lowered.linked or lowered.new_lists or lowered.turns)
+        self.is_plain = not (self._is_linked or self._places or self._kept or self._items)
         self.counts = (ctypes.c_longlong * 2)()
         self.items = 0
         self.others: list[HostLoop] = []
@@ -111,11 +111,10 @@ class HostLoop:
         results = self.lowered.results
         if not results:
             return ()
-        linked = self.lowered.linked or self.lowered.new_lists or self.lowered.turns
         # those that have several names are one
         arrays = {-1 - n: values[name] for n, name in enumerate(self.lowered.entered)}
         left = [read(made[begin:end], arrays) for read, begin, end in self._readers]
-        return tuple(self._linked(values, left)) if linked else tuple(left)
+        return tuple(self._linked(values, left)) if self._is_linked else tuple(left)
 
     @property
     def steps(self) -> int:

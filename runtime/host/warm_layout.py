@@ -180,17 +180,10 @@ class CLeft(ctypes.Structure):
     _fields_ = (
         *(
             (name, c_int)
-            for name in (
-                "kind",
-                "word",
-                "dims",
-                "item_bytes",
-                "said",
-                "otherwise",
-            )
+            for name in ("kind", "word", "dims", "item_bytes", "said", "otherwise")
         ),
         ("descr", c_void_p),
-    )
+    )  # fmt: skip
 
 
 class CArrayWord(ctypes.Structure):
@@ -232,6 +225,6 @@ class CLoopTable(ctypes.Structure):
 
     _fields_ = (
         *((name, c_void_p) for name in ("slowly", "unbound", "number", "names", "known")),
-        *((name, c_longlong) for name in ("name_count", "count")),
+        *((name, c_longlong) for name in ("name_count", "count", "largest")),
     )
     alive: Any

@@ -17,7 +17,12 @@ from opweave.compiler.captures.kinds import BY_TYPE, is_made_anew
 from opweave.compiler.lines.eithers import OF_NUMPYS
 from opweave.compiler.lines.left import Result
 from opweave.compiler.lines.values import Number
-from opweave.compiler.loops.given import ERRORS_OUTSIDE, Parameter, computed_outside
+from opweave.compiler.loops.given import (
+    ERRORS_OUTSIDE,
+    LARGEST_GIVEN,
+    Parameter,
+    computed_outside,
+)
 from opweave.opcodes.dtypes import BF16, DType
 from opweave.runtime.host.blas import product_library
 from opweave.runtime.host.loop_errors import error_of
@@ -78,7 +83,7 @@ def loop_call(
     texts = rows_of(c_size_t, [*map(id, names.read)])
     table = CLoopTable(
         id(slowly), id(names.unbound), id(_INTEGERS), ctypes.addressof(texts),
-        ctypes.addressof(addresses), len(names.read), len(known),
+        ctypes.addressof(addresses), len(names.read), len(known), LARGEST_GIVEN,
     )  # fmt: skip
     table.alive = slowly, names, addresses, texts, known
     return builtin("ow_loop_call", table)

@@ -8,7 +8,7 @@ enum { MOST_LEFT_WORDS = 64, LOOP_DONE = 0, NO_ROUND = 1, LOOP_NOT_SERVED = 3 };
 // What a name holds behind the loop: nothing, a number of Python or NumPy, or an array whose memory is ours.
 // `said`: the word that says whether it is that, or else `otherwise`; -1 where it is.
 enum LeftAs { UNBOUND, INTEGER_LEFT, REAL_LEFT, TRUTH_LEFT, SCALAR_LEFT, ARRAY_LEFT };
-struct Left { int as, word, dims, item_bytes, said, otherwise; uint64 descr; };
+struct Left { int kind, word, dims, item_bytes, said, otherwise; uint64 descr; };
 struct ArrayWord { int array, word, is_writeable, unused; };  // word -1: the loop gets no address
 struct OutsideWord { uint64 compute, type; Number number; };  // Python makes it of what the names hold
 struct KnownLoop {
@@ -19,23 +19,22 @@ struct KnownLoop {
     const Number* numbers;
     const OutsideWord* outside;
     const Left* left;            // to each of the results
-    uint64 holds, raise;         // whether globals are as they were; what raises a loop's error
+    uint64 holds, error;         // whether globals are as they were; what raises a loop's error
     long long* counts;           // calls, and steps of all of them
     long long word_count, array_count, number_count, outside_count, left_count, made_count;
 };
-// `slowly` runs any call, by Python; `number` is the dtype of int64.
+// `slowly` runs any call, by Python; `number` is the dtype of int64; `largest`: of integers of Python.
 struct LoopTable {
     uint64 slowly, unbound, number;
     const uint64* names;
     const KnownLoop* const* known;
-    long long name_count, count;
+    long long name_count, count, largest;
 };
 
-// Integers of Python may be so large: LARGEST_GIVEN of given.py.
-bool packs_for_loop(const Number& number, uint64 object, uint64* word) {
-    const long long most = 1ll << 40;
+bool packs_for_loop(const LoopTable& table, const Number& number, uint64 object, uint64* word) {
     if (!packs(number, object, word)) return false;
-    return number.read != OF_PYTHON || (-most <= (long long)*word && (long long)*word <= most);
+    const long long integer = *word;
+    return number.read != OF_PYTHON || (-table.largest <= integer && integer <= table.largest);
 }
 
 // Whether what the names hold is as it was; if so, it is held, and what the loop gets of it is in `given`.
@@ -55,13 +54,14 @@ bool takes_names(const LoopTable& table, const KnownLoop& known, uint64 names, T
     }
     for (long long i = 0; i < known.number_count; ++i) {
         const Number& number = known.numbers[i];
-        if (!packs_for_loop(number, taken.leaves[number.leaf], given + number.word)) return false;
+        if (!packs_for_loop(table, number, taken.leaves[number.leaf], given + number.word)) return false;
     }
     for (long long i = 0; i < known.outside_count; ++i) {
         const OutsideWord& word = known.outside[i];
         const uint64 made = python.give(word.compute, names, 0ull);
         if (!made) return false;  // the handler of a signal has raised something
-        const bool is_taken = type_of(made) == word.type && packs_for_loop(word.number, made, given + word.number.word);
+        uint64* const to = given + word.number.word;
+        const bool is_taken = type_of(made) == word.type && packs_for_loop(table, word.number, made, to);
         python.drop(made);
         if (!is_taken) return false;
     }
@@ -86,7 +86,7 @@ uint64 held(uint64 object) { return python.hold(object), object; }
 uint64 value_left(const LoopTable& table, const Left& left, const long long* words) {
     double real;
     memcpy(&real, words + left.word, sizeof(real));
-    switch (left.said < 0 || words[left.said] & 1 ? left.as : left.otherwise) {
+    switch (left.said < 0 || words[left.said] & 1 ? left.kind : left.otherwise) {
     case INTEGER_LEFT: return python.of_integer(words[left.word]);
     case REAL_LEFT: return python.of_real(real);
     case TRUTH_LEFT: return held(words[left.word] ? python.yes : python.no);
@@ -114,7 +114,7 @@ uint64 values_left(const LoopTable& table, const KnownLoop& known, const long lo
 uint64 loop_error(const LoopTable& table, const KnownLoop& known, long long end, const long long* made) {
     const long long at = (long long)made;
     const uint64 code = python.scalar(&end, table.number, 0), words = code ? python.scalar(&at, table.number, 0) : 0;
-    const uint64 found = words ? python.give(known.raise, code, words, 0ull) : 0;
+    const uint64 found = words ? python.give(known.error, code, words, 0ull) : 0;
     if (words) python.drop(words);
     if (code) python.drop(code);
     return found;
@@ -125,10 +125,10 @@ int ran(const KnownLoop& known, uint64 names, const uint64* given, long long* ma
     const uint64 answer = python.call(known.holds);
     if (answer) python.drop(answer);
     if (answer != python.yes) return LOOP_NOT_SERVED;
-    memset(made, 0, known.made_count * sizeof(long long));
     const int end = ow_loop(known.loop, (const long long*)given, made);
-    if (end == LOOP_NOT_SERVED || python.error()) return end;  // an error is that of a signal's handler
-    known.counts[0] += 1, known.counts[1] += made[known.made_count - 1];
+    if (end == LOOP_NOT_SERVED) return end;
+    known.counts[0] += 1;
+    if (end == LOOP_DONE) known.counts[1] += made[known.made_count - 1];
     python.forget(names);  // a frame keeps what it was asked for, and arrays would stay
     return end;
 }

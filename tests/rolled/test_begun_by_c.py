@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import gc
 import math
+import re
+import resource
 import signal
 import sys
 import threading
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from opweave import templates
 from opweave._loops.rolled import Rolled
 from opweave._loops.sites import MOST_BY_C, Site
 from opweave.opcodes.errors import OutOfRangeError
 from opweave.runtime.host import warm_loops
+from opweave.runtime.host.warm_layout import (
+    UNKNOWN,
+    CArrayWord,
+    CKnownLoop,
+    CLeft,
+    CLoopTable,
+    COutsideWord,
+)
 from tests.loops.test_loops_in_c import called_once, is_same
 
 pytestmark = pytest.mark.host
@@ -75,6 +87,14 @@ def divided(x, y, n):
     for i in range(n):
         y[i] = 1 // int(x[i])
     return y
+
+
+def powers(x, n):
+    k = 1
+    for i in range(len(x)):
+        k = k * n
+        x[i] = k
+    return k
 
 
 def late(x, y, n):
@@ -150,12 +170,6 @@ def test_a_call_that_comes_again_is_begun_by_c(name):
         assert by_c is (n > 1)
 
 
-def read_only(x):
-    x = x.copy()
-    x.flags.writeable = False
-    return x
-
-
 # By name: a function, a call that C begins then, and one that is not alike.
 OTHERS = {
     "another number": (filtered, (row(9), np.zeros(9), 0.5), (row(9), np.zeros(9), 0.25)),
@@ -165,12 +179,13 @@ OTHERS = {
     "another dtype": (filtered, (row(9), np.zeros(9), 0.5), (row(9, np.int64), np.zeros(9), 0.5)),
     "another byte order": (filtered, (row(9), np.zeros(9), 0.5), (row(9, ">f8"), np.zeros(9), 0.5)),
     "others apart": (filtered, (row(9), np.zeros(9), 0.5), (row(9, step=2), np.zeros(9), 0.5)),
-    "a read-only result": (filtered, (row(9), np.zeros(9), 0.5), (row(9), read_only(row(9)), 0.5)),
     "a list": (filtered, (row(9), np.zeros(9), 0.5), (row(9), [0.0] * 9, 0.5)),
     "a subclass": (filtered, (row(9), np.zeros(9), 0.5), (np.ma.array(row(9)), np.zeros(9), 0.5)),
     "an index beyond": (halved, (row(9), 5), (row(9), 12)),
     "none": (filtered, (row(9), np.zeros(9), 0.5), (row(9), np.zeros(9), None)),
     "a large integer": (doubled_halves, (row(9), np.zeros(9), 9), (row(9), np.zeros(9), 1 << 70)),
+    "one that is too large": (powers, (row(4), 3), (row(4), (1 << 40) + 1)),
+    "and as far below": (powers, (row(4), 3), (row(4), -(1 << 40) - 1)),
     "a division by zero": (divided, (row(9), np.zeros(9), 9), (row(9) - 4, np.zeros(9), 9)),
     "no bound name": (late, (row(9), np.zeros(9), 9), (row(9), np.zeros(9), 2)),
     "no round": (filtered, (row(9), np.zeros(9), 0.5), (row(1), np.zeros(1), 0.5)),
@@ -188,6 +203,25 @@ def test_any_other_call_does_what_it_did(name):
         found, by_c = watched.by_c(*args)
         assert is_same(called_once(function, args), found, exactly=True)
         assert by_c
+
+
+HEADER = Path(templates.__file__).parent / "host" / "loop_calls.h"
+STRUCTURES = {
+    "Left": CLeft, "ArrayWord": CArrayWord, "OutsideWord": COutsideWord, "KnownLoop": CKnownLoop,
+    "LoopTable": CLoopTable,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_structures_have_the_members_of_the_header(name):
+    (body,) = re.findall(rf"struct {name} {{(.*?)}};", HEADER.read_text(), re.DOTALL)
+    members = [
+        re.search(r"\(\*(\w+)\)|(\w+)$", part)
+        for line in re.sub("//.*", "", body).split(";")
+        for part in re.sub(r"\)\(.*", ")", line.strip()).split(",")
+    ]
+    found = [match[1] or match[2] for match in members if match]
+    assert found == [field[0] for field in STRUCTURES[name]._fields_]
 
 
 def test_results_have_the_types_of_python():
@@ -210,14 +244,6 @@ def test_what_is_an_error_raises_what_python_raises():
     assert "in a loop that opweave has compiled" in error.value.__notes__[0]
 
 
-def powers(x, n):
-    k = 1
-    for i in range(len(x)):
-        k = k * n
-        x[i] = k
-    return k
-
-
 def test_an_integer_that_leaves_64_bits_is_an_error():
     watched = Watched(powers)
     for _ in range(3):
@@ -237,6 +263,85 @@ def test_arrays_that_share_memory_are_pythons():
         watched(mine[:20], mine[10:30], 0.5)
         filtered(other[:20], other[10:30], 0.5)
         np.testing.assert_array_equal(mine, other)
+
+
+def test_what_may_not_be_written_to_is_not():
+    watched, y = Watched(filtered), np.zeros(9)
+    for _ in range(3):
+        watched(row(9), y, 0.5)
+    y[:] = 3
+    y.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        watched(row(9), y, 0.5)
+    assert y.tolist() == [3] * 9
+
+
+def test_a_bound_of_another_type_is_an_error():
+    def to_a_power(x, k):
+        for i in range(2**k, len(x)):
+            x[i] = 0.0
+        return x
+
+    watched = Watched(to_a_power)
+    for _ in range(3):
+        assert watched.by_c(row(9), 1)[0][0].tolist() == [1, 2] + [0] * 7
+    with pytest.raises(TypeError, match="float"):
+        watched(row(9), -1)
+
+
+def test_what_a_name_held_is_let_go_of_behind_the_loop():
+    def summed(n):
+        x, total = np.ones(n), 0.0
+        for i in range(len(x)):
+            total += x[i]
+        told = weakref.ref(x)
+        x = None
+        return told() is None
+
+    watched = Watched(summed)
+    assert [watched(50) for _ in range(4)] == [True] * 4
+    assert watched.begun == 2
+
+
+def test_memory_of_results_is_given_back():
+    def grown(x, n):
+        for _ in range(n):
+            x = x + 1
+        return x
+
+    watched, x = Watched(grown), np.zeros(1 << 15)
+    for _ in range(20):
+        watched(x, 2)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(400):  # 100 MB
+        watched(x, 2)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000
+    assert watched.begun == 2
+
+
+def test_calls_that_are_left_to_python_hold_nothing():
+    watched = Watched(filtered)
+    for _ in range(3):
+        watched(row(9), np.zeros(9), 0.5)
+    before = sys.getrefcount(UNKNOWN)
+    for _ in range(50):
+        watched(row(8), np.zeros(8), 1)
+    assert sys.getrefcount(UNKNOWN) == before
+
+
+def of_names(names, x, k):
+    for name in names:
+        part = {"a": 1.0}.get(name.lower(), 0.5)
+        for i in range(k):
+            x[i] += part
+    return x
+
+
+@pytest.mark.parametrize(("steps", "stays"), [(1, False), (20, True)])
+def test_an_inner_loop_of_few_rounds_is_pythons(steps, stays):
+    rolled = Rolled(of_names)
+    rolled(["a", "b"] * 20, np.zeros(40), steps)
+    assert (rolled.settled() is not None) is stays
 
 
 def test_a_global_may_change(monkeypatch):
