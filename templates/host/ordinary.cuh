@@ -268,7 +268,7 @@ template <class Notes> OW_INLINE float pow(Notes&& noted, float x, float y) {
         const float any = pow(x, y);
         return noted.note(not_normal(x) | not_normal(any)), any;
     }
-    const double product = times_log2(y, mantissa_of_normal(x));
+    const double product = y * wide_log2(mantissa_of_normal(x));
     noted.note(not_normal(x)), noted.note(above(product, 125.0));
     return ordinary_power(product);
 }

@@ -19,9 +19,9 @@ OW_INLINE double wide_exp2(double r) {
     return horner(r, 0.00015461444698569338, 0.001340042817761594, 0.009618056678524637,
         0.05550327226670302, 0.24022650922288757, 0.6931472067028326, 1.0);
 }
-OW_INLINE double times_log2(float y, Mantissa<float> m) {
+OW_INLINE double wide_log2(Mantissa<float> m) {
     const double f = m.f;
-    return (double)y * fma(f, log2_over(f), (double)m.e);
+    return fma(f, log2_over(f), (double)m.e);
 }
 struct NearAndWhole { double near; long long whole; };  // 2**x = near 2**whole
 OW_INLINE NearAndWhole exp2_parts(double x) {
@@ -29,8 +29,13 @@ OW_INLINE NearAndWhole exp2_parts(double x) {
     const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL);
     return {wide_exp2(x - (t - 6755399441055744.0)), whole};
 }
-OW_INLINE float power_above_zero(float x, float y) {
-    const double any = times_log2(y, mantissa_of(x)), below = any > 1000.0 ? 1000.0 : any;
+// The logarithm of what is not below 0, given that of a number above: 0, infinity and NaN end a power by theirs.
+template <class T> OW_INLINE double log_from_zero(T size, double log) {
+    const double any = size < of_bits(Format<T>::ENDLESS) ? log : (double)size;
+    return size == (T)0 ? -of_bits(Format<double>::ENDLESS) : any;
+}
+OW_INLINE float power_from_zero(float x, float y) {
+    const double any = y * log_from_zero(x, wide_log2(mantissa_of(x))), below = any > 1000.0 ? 1000.0 : any;
     const double product = below < -1000.0 ? -1000.0 : below;
     const NearAndWhole e = exp2_parts(product);
     const bool low = product < -126.0;  // a subnormal is counted, see pairs.cuh
@@ -63,34 +68,25 @@ OW_INLINE Pair<double> times_log(double y, Pair<double> log) {
     const double product = y * log.hi;
     return {product, fma(y, log.hi, -product) + y * log.lo};
 }
-OW_INLINE double power_above_zero(double x, double y) {
-    const Pair<double> product = times_log(y, log_pair(mantissa_of(x)));
+OW_INLINE double power_from_zero(double x, double y) {
+    Pair<double> log = log_pair(mantissa_of(x));
+    log.hi = log_from_zero(x, log.hi);
+    const Pair<double> product = times_log(y, log);
     const bool ended = fabs(product.hi) > 800.0;  // then there may be no low part
     return exp_of(Pair<double>{product.hi, ended ? 0.0 : product.lo});
 }
-// A power of what is above 0, then what it is for the others.
+// A power of the size, then what it is for a number below 0, and what is 1 whatever the other is.  An
+// exponent of infinity is as any other whose power of 1 is 1, and of what lies beside 1 endless or 0.
 template <class T> OW_INLINE T pow_of(T x, T y) {
     using U = typename Format<T>::Bits;
-    const U one = Format<T>::ONE, endless = Format<T>::ENDLESS;
-    const T size = fabs(x), half = y * (T)0.5, infinity = of_bits(endless);
-    const U whole = mask_if<U>(floor(y) == y);
-    const U odd_sign = whole & mask_if<U>(floor(half) != half) & Format<T>::SIGN;
-    const U fraction = ~whole & Format<T>::QUIET;
-    const U far = mask_if<U>(fabs(y) == infinity), zero = mask_if<U>(y == (T)0);
-    const U no_number = mask_if<U>(y != y) & host_bits(y);
-    const T at_zero = of_bits((mask_if<U>(y < (T)0) & endless) | no_number);
-    const T at_infinity = of_bits((mask_if<U>(y > (T)0) & endless) | no_number);
-    T r = power_above_zero(size, y);
-    r = size == (T)0 ? at_zero : r;
-    r = size == infinity ? at_infinity : r;
-    U bits = host_bits(r) ^ (host_bits(x) & odd_sign);
-    const U root = x < (T)0 ? fraction : (U)0;  // of a negative number: NaN
-    bits |= size != infinity ? root : (U)0;
+    const T below = y > Format<T>::FAR ? Format<T>::FAR : y, near = below < -Format<T>::FAR ? -Format<T>::FAR : below;
+    const T size = fabs(x), half = near * (T)0.5, infinity = of_bits(Format<T>::ENDLESS);
+    const U whole = mask_if<U>(floor(near) == near), odd = whole & mask_if<U>(floor(half) != half);
+    U bits = host_bits(power_from_zero(size, near)) ^ (host_bits(x) & odd & Format<T>::SIGN);
+    bits |= mask_if<U>(x < (T)0) & mask_if<U>(x != -infinity) & ~whole & Format<T>::QUIET;
     bits = x != x ? host_bits(x) : bits;
-    const U ones = size == (T)1 ? far : (U)0;
-    bits = (bits & ~ones) | (one & ones);
-    bits = x == (T)1 ? one : bits;
-    return of_bits((bits & ~zero) | (one & zero));
+    const U one = mask_if<U>(x == (T)1) | mask_if<U>(y == (T)0);
+    return of_bits((bits & ~one) | (Format<T>::ONE & one));
 }
 OW_INLINE float pow(float x, float y) { return pow_of(x, y); }
 OW_INLINE double pow(double x, double y) { return pow_of(x, y); }
