@@ -82,6 +82,11 @@ def assigned_in(body: Sequence[CodeLine]) -> set[str]:
     return found
 
 
+def declared_in(body: Sequence[CodeLine]) -> set[str]:
+    """Names that lines declare."""
+    return {name for line in body for name in DECLARED.findall(line.text)}
+
+
 def blocks_of(lines: Sequence[CodeLine]) -> Iterator[tuple[CodeLine, Sequence[CodeLine]]]:
     """The statements of a block: each line of its own, with the lines within it."""
     at = 0

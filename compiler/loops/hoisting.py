@@ -10,7 +10,7 @@ is asked of a round, and Ctrl-C, would forbid that.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from opweave.compiler.lines.text import INDENT
@@ -20,6 +20,7 @@ from opweave.compiler.loops.blocks import (
     TICK,
     CodeLine,
     assigned_in,
+    declared_in,
     end_of,
     indented,
     is_left,
@@ -85,7 +86,7 @@ def _loop(
     if begin in used or end in used:
         return None
     rest = dedented(texts[1 + len(pause) : -1], depth)
-    quick = quickened(body, rest, counter, (begin, f"({end} - 1)"))
+    quick = quickened(body[1:], rest[1:], {counter: (begin, f"({end} - 1)")})
     block = f"for (int64 {counter} = {begin}; {counter} < {end}; ++{counter}) {{"
     made = [
         f"for (int64 {begin} = {first}, {end}; {begin} < {last}; {begin} = {end}) {{",
@@ -112,18 +113,20 @@ def dedented(texts: Sequence[str], depth: int) -> list[str]:
 
 
 def quickened(
-    body: Sequence[CodeLine], texts: Sequence[str], counter: str, ends: Sequence[str]
+    body: Sequence[CodeLine], texts: Sequence[str], ends: Mapping[str, Sequence[str]]
 ) -> Hoisted:
-    """A body without what can be asked before, of the first and the last of its rounds."""
-    changing = assigned_in(body).union(*(DECLARED.findall(line.text) for line in body))
+    """A body without what can be asked before, of the first and the last of its rounds.
+
+    ``ends``: by its counter, or by both of two loops the numbers of these rounds.
+    """
+    changing = (assigned_in(body) | declared_in(body)).difference(ends)
     counted = sums_in(body)
     made, asked = list[str](), dict[str, None]()
-    for line, text in zip(body[1:], texts[1:], strict=True):
+    for line, text in zip(body, texts, strict=True):
         if (outside := OUTSIDE.fullmatch(line.text)) and not words_of(
             f"{outside[1]} {outside[2]}"
-        ) & changing - {counter}:
-            for end in ends:
-                place = re.sub(rf"\b{counter}\b", end, outside[1])
+        ) & changing:
+            for place in _at_ends(outside[1], ends):
                 asked[f"(uint64)({place}) < (uint64)({outside[2]})"] = None
         elif (total := SUM.fullmatch(line.text)) and total[2] in counted:
             sign = "+" if total[1] == "add" else "-"
@@ -133,6 +136,15 @@ def quickened(
         else:
             made.append(text)
     return Hoisted(made, [*asked])
+
+
+def _at_ends(place: str, ends: Mapping[str, Sequence[str]]) -> list[str]:
+    """A text, for all first and last rounds."""
+    found = [place]
+    for counter, numbers in ends.items():
+        own = re.compile(rf"\b{counter}\b")
+        found = [own.sub(number, text) for text in found for number in numbers]
+    return [*dict.fromkeys(found)]
 
 
 def sums_in(body: Sequence[CodeLine]) -> Collection[str]:

@@ -20,6 +20,7 @@ from opweave.compiler.loops.entering import Entering
 from opweave.compiler.loops.given import FUNCTION, LoopCall, Parameter
 from opweave.compiler.loops.hoisting import hoisted
 from opweave.compiler.loops.sharing import ArrayUses, Sharing
+from opweave.compiler.loops.skewing import Skewing
 
 
 class Rendering(Entering):
@@ -98,7 +99,7 @@ class Rendering(Entering):
     def _shared(
         self, variables: Mapping[str, str], alone: Collection[str], results: Sequence[Result]
     ) -> list[str]:
-        """The lines, with loops whose rounds all cores may share."""
+        """The lines, with loops whose rounds all cores may share, and rows side by side."""
         pointers = {p.c_name: p.c_type for p in self.parameters if p.part == "pointer"}
         memory = ArrayUses(
             pointers if not self.one_base else {},
@@ -108,4 +109,5 @@ class Rendering(Entering):
             self.facts.is_below,
         )
         behind = " ".join(word for result in results for word in result.words)
-        return hoisted(Sharing(variables, alone, memory, behind).shared(self.text.lines))
+        lines = Sharing(variables, alone, memory, behind).shared(self.text.lines)
+        return hoisted(Skewing(variables, alone, memory).skewed(lines))

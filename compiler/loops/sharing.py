@@ -65,6 +65,14 @@ class ArrayUses:
     spans: Callable[[str], str]
     are_below: Callable[[Size, Size], bool]
 
+    def regions(self, text: str) -> set[Region]:
+        """What may be looked at from the pointer with which a text begins."""
+        terms = text.split(" + ")
+        for count in range(len(terms), 1, -1):
+            if (found := self.views.get(" + ".join(terms[:count]))) is not None:
+                return found
+        return {None}
+
 
 @dataclass
 class Shared:
@@ -173,20 +181,12 @@ class Sharing:
                 continue
             if name not in known.given:  # an array that the function makes
                 return []
-            regions = [(is_read, r) for is_read, text in pointers for r in self._regions(text)]
+            regions = [(is_read, r) for is_read, text in pointers for r in known.regions(text)]
             if not is_by_rounds(regions, counter, {*local, *self.variables}, known.are_below):
                 return []
             written.append(name)
         targets = {name for line in body for name in re.findall(r"\bstore\((\w+)", line.text)}
         return sorted(written) if targets <= {*local, *known.given, *self.variables} else []
-
-    def _regions(self, text: str) -> set[Region]:
-        """What may be looked at from the pointer with which a text begins."""
-        terms = text.split(" + ")
-        for count in range(len(terms), 1, -1):
-            if (found := self.arrays.views.get(" + ".join(terms[:count]))) is not None:
-                return found
-        return {None}
 
     def _written(self, found: Shared, texts: Sequence[str]) -> list[str]:
         """The lines of a loop that is shared."""

@@ -28,6 +28,9 @@ CLANG_FAST = ("-ffp-contract=fast-honor-pragmas",)  # math.cuh has pragmas again
 # Partial redundancy elimination puts branches into loops over several channels, which then do
 # not vectorise (g++ 12); clang takes the flag and ignores it, zig refuses it.
 NO_PRE = ("-fno-tree-pre",)
+# Loop distribution of g++ 12 takes rows that read each other's elements apart in the wrong order,
+# and computes wrong numbers: tests/order/test_skewed_rows.py has such a loop.
+NO_DISTRIBUTION = ("-fno-tree-loop-distribution",)
 # Zig adds debug information, unasked: a fifth of its time, and three quarters of the bytes.
 NO_DEBUG = ("-g0",)
 # -fno-builtin: functions of the C library are called as written.  Without it, and with
@@ -170,7 +173,7 @@ def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
         contraction = FAST if is_gcc() else CLANG_FAST
     wide = WIDE if mode == "run long" and _has_fast_wide(cpu_features()) else ()
     cache = (f"-DOW_LAST_CACHE={last_cache_bytes()}LL",) if mode in RUN else ()
-    own = *optimises, *compiler.flags
+    own = *optimises, *compiler.flags, *(NO_DISTRIBUTION if is_gcc() else ())
     return (*COMMON, *own, *contraction, *wide, *MODES[mode], *cache, *hooks)
 
 

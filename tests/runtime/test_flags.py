@@ -29,6 +29,7 @@ pytestmark = pytest.mark.host
 def test_the_flags_of_the_host_are_these():
     assert set(hostcc.flags("run", fast=False)) >= PINNED_HOST
     assert not set(hostcc.flags("run", fast=False)) & set(UNWANTED)
+    assert (hostcc.NO_DISTRIBUTION[0] in hostcc.flags("run", fast=False)) == hostcc.is_gcc()
     verify = hostcc.flags("verify", fast=False)
     assert "-DOW_VERIFY" in verify
     assert [flag for flag in verify if flag.startswith("-O")][-1] == "-O0"  # the last counts

@@ -1,0 +1,366 @@
+"""Rows side by side, each some columns behind the one above it: which, and that nobody can tell."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from opweave._loops.rolled import Rolled
+from opweave.runtime.host import loops
+from tests.loops.random_programs import loaded
+from tests.loops.test_loops_in_c import called, is_same, run_in_c
+
+pytestmark = pytest.mark.host
+
+BY_SIDE = "loop_skewed<8, "
+
+
+@pytest.fixture
+def sources(monkeypatch):
+    """The sources that are compiled."""
+    found, build = [], loops.builder
+
+    class Builder:
+        def build_loop(self, source):
+            found.append(source)
+            return build().build_loop(source)
+
+    monkeypatch.setattr(loops, "builder", Builder)
+    return found
+
+
+def sweep(u, f):
+    n, m = u.shape
+    for i in range(1, n - 1):
+        for j in range(1, m - 1):
+            u[i, j] = 0.25 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - f[i, j])
+    return i, j
+
+
+def over(u, w, steps):
+    n, m = u.shape
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                r = (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]) / 4 - u[i, j]
+                u[i, j] += w * r
+    return r
+
+
+def of_nine(u):
+    for i in range(1, u.shape[0] - 1):
+        for j in range(1, u.shape[1] - 1):
+            u[i, j] = (
+                u[i - 1, j - 1] + u[i - 1, j] + u[i - 1, j + 1] + u[i, j - 1] + u[i, j] + u[i, j + 1]
+                + u[i + 1, j - 1] + u[i + 1, j] + u[i + 1, j + 1]
+            ) / 9.0  # fmt: skip
+
+
+def by_columns(u):
+    for j in range(1, u.shape[1]):
+        for i in range(1, u.shape[0]):
+            u[i, j] = 0.5 * (u[i - 1, j] + u[i, j - 1])
+
+
+def far_ahead(u):
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1] - 3):
+            u[i, j] += u[i - 1, j + 3] - u[i, j - 1]
+
+
+def further_down(u):
+    for i in range(u.shape[0] - 2):
+        for j in range(1, u.shape[1] - 1):
+            u[i + 2, j] = u[i, j + 1] + u[i + 2, j - 1] - u[i + 1, j]
+
+
+def aligned(h, e, f, s, opened, extended):
+    for i in range(1, h.shape[0]):
+        for j in range(1, h.shape[1]):
+            e[i, j] = max(e[i, j - 1] - extended, h[i, j - 1] - opened)
+            f[i, j] = max(f[i - 1, j] - extended, h[i - 1, j] - opened)
+            h[i, j] = max(h[i - 1, j - 1] + s[i, j], e[i, j], f[i, j], 0.0)
+
+
+def warped(d, x, y):
+    for i in range(1, d.shape[0]):
+        xi = x[i - 1]
+        for j in range(1, d.shape[1]):
+            d[i, j] = abs(xi - y[j - 1]) + min(d[i - 1, j], d[i, j - 1], d[i - 1, j - 1])
+    return xi
+
+
+def filtered(y, x, a):
+    for c in range(y.shape[0]):
+        for t in range(1, y.shape[1]):
+            y[c, t] = a * y[c, t - 1] + x[c, t]
+
+
+def of_pictures(u):
+    for k in range(u.shape[0]):
+        for i in range(1, u.shape[1]):
+            for j in range(1, u.shape[2]):
+                u[k, i, j] = (u[k, i - 1, j] + u[k, i, j - 1]) * 0.5
+
+
+def tables(d):
+    for i in range(1, d.shape[0]):
+        for j in range(1, d.shape[1]):
+            d[i, j] = d[i, j] + d[i - 1, j] + d[i, j - 1] - d[i - 1, j - 1]
+
+
+def eliminated(c, d, a, b):
+    for i in range(d.shape[0]):
+        for j in range(1, d.shape[1]):
+            w = a[i, j] / (b[i, j] - a[i, j] * c[i, j - 1])
+            d[i, j] = d[i, j] - w * d[i, j - 1]
+            c[i, j] = c[i, j] * w
+    return w
+
+
+def beyond_rows(u, n):
+    for i in range(1, n):
+        for j in range(1, u.shape[1]):
+            u[i, j] = 0.5 * (u[i - 1, j] + u[i, j - 1])
+
+
+def beyond_columns(u, x):
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] = 0.5 * (x[j] + u[i, j - 1])
+
+
+def drawn(*shape):
+    return np.random.default_rng(len(shape)).normal(size=shape)
+
+
+def whole(*shape):
+    return np.random.default_rng(len(shape)).integers(0, 9, shape)
+
+
+# A function, its arguments, and how far a row is behind the one above it.
+PROGRAMS = {
+    "sweep": (sweep, (drawn(30, 50), drawn(30, 50)), 1),
+    "sweep of a few rows": (sweep, (drawn(9, 50), drawn(9, 50)), 1),
+    "sweep of a few columns": (sweep, (drawn(30, 33), drawn(30, 33)), 1),
+    "sweep of eight rows": (sweep, (drawn(10, 34), drawn(10, 34)), 1),
+    "sweep of floats": (sweep, (*(drawn(30, 50).astype("f4") for _ in "uf"),), 1),
+    "sweep of complex numbers": (sweep, (drawn(30, 50) + 1j, drawn(30, 50) - 2j), 1),
+    "sweep of a part": (sweep, (drawn(60, 100)[::2, ::-2], drawn(30, 50)), 1),
+    "steps": (over, (drawn(37, 80), 1.5, 3), 1),
+    "no step": (over, (drawn(20, 40), 1.5, 0), 1),
+    "nine": (of_nine, (drawn(25, 60),), 2),
+    "columns": (by_columns, (drawn(50, 30),), 1),
+    "columns of columns": (by_columns, (np.asfortranarray(drawn(50, 30)),), 1),
+    "far ahead": (far_ahead, (drawn(25, 120),), 4),
+    "further down": (further_down, (drawn(25, 120),), 1),
+    "aligned": (aligned, (*(drawn(40, 45) for _ in range(4)), 1.5, 0.5), 1),
+    "warped": (warped, (drawn(31, 51), drawn(30), drawn(50)), 1),
+    "filtered": (filtered, (drawn(21, 90), drawn(21, 90), 0.7), 0),
+    "pictures": (of_pictures, (drawn(3, 20, 44),), 1),
+    "tables": (tables, (whole(28, 41),), 1),
+    "tables of short integers": (tables, (whole(28, 41).astype("i4"),), 1),
+    "eliminated": (
+        eliminated,
+        (drawn(19, 64), drawn(19, 64), drawn(19, 64), drawn(19, 64) + 9),
+        0,
+    ),
+    "rows beyond": (beyond_rows, (drawn(30, 50), 32), 1),
+    "columns beyond": (beyond_columns, (drawn(30, 50), drawn(45)), 0),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_rows_side_by_side_do_what_python_does(name, sources):
+    function, args, behind = PROGRAMS[name]
+    assert is_same(called(function, args), run_in_c(function, args), exactly=True)
+    assert f"{BY_SIDE}{behind}>(" in sources[0]
+
+
+def sums(x, y):
+    for i in range(x.shape[0]):
+        s = 0.0
+        for j in range(1, x.shape[1]):
+            s += x[i, j]
+        y[i] = s
+
+
+def carried(u):
+    left = 0.0
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            left = 0.5 * (left + u[i - 1, j])
+            u[i, j] = left + u[i, j - 1]
+
+
+def last_of_some(u):
+    found = -1.0
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] += u[i, j - 1]
+            if u[i, j] > 0:
+                found = u[i, j]
+    return found
+
+
+def triangle(u):
+    for i in range(1, u.shape[0]):
+        for j in range(i, u.shape[1]):
+            u[i, j] += u[i, j - 1] * 0.5
+
+
+def ended(u):
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] += u[i, j - 1] * 0.5
+        u[i, 0] = u[i, 5]
+
+
+def begun(u):
+    for i in range(1, u.shape[0]):
+        u[i, 0] = u[i - 1, 7]
+        for j in range(1, u.shape[1]):
+            u[i, j] += u[i, j - 1] * 0.5
+
+
+def from_above(u):
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1] - 1):
+            u[i, j] = u[i - 1, j - 1] + u[i - 1, j + 1]
+
+
+def far_behind(u):
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1] - 12):
+            u[i, j] += u[i - 1, j + 12] + u[i, j - 1]
+
+
+def in_a_ring(u):
+    m = u.shape[1]
+    for i in range(1, u.shape[0]):
+        for j in range(m):
+            u[i, j] = u[i - 1, (j + 1) % m] + u[i, j - 1]
+
+
+def in_places(u, places):
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] = u[places[i], j] + u[i, j - 1]
+
+
+def of_all(u):
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] = u[i, j - 1] + u[i - 1].max()
+
+
+def on_the_diagonal(u):
+    for i in range(1, u.shape[0] - 70):
+        for j in range(1, 70):
+            u[i + j, j] = u[i + j - 1, j - 1] * 0.5 + u[i + j, j]
+
+
+def in_one_row(row, x):
+    for i in range(x.shape[0]):
+        for j in range(1, row.shape[0]):
+            row[j] = 0.5 * (row[j - 1] + row[j]) + x[i]
+
+
+def divided(u, x):
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] = u[i, j - 1] + 100 // (i - j + 200) + x
+
+
+ONE_BY_ONE = {
+    "sums": (sums, (drawn(30, 50), np.zeros(30))),
+    "carried": (carried, (drawn(30, 50),)),
+    "last of some": (last_of_some, (drawn(30, 50),)),
+    "triangle": (triangle, (drawn(40, 90),)),
+    "ended": (ended, (drawn(30, 50),)),
+    "begun": (begun, (drawn(30, 50),)),
+    "from above": (from_above, (drawn(30, 50),)),
+    "far behind": (far_behind, (drawn(30, 500),)),
+    "ring": (in_a_ring, (drawn(30, 50),)),
+    "places": (in_places, (drawn(30, 50), whole(30))),
+    "all": (of_all, (drawn(30, 50),)),
+    "diagonal": (on_the_diagonal, (drawn(100, 80),)),
+    "one row": (in_one_row, (drawn(50), drawn(30))),
+    "divided": (divided, (drawn(30, 50), 1.5)),
+}
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_rows_that_may_not_or_need_not_are_one_by_one(name, sources):
+    function, args = ONE_BY_ONE[name]
+    assert is_same(called(function, args), run_in_c(function, args), exactly=True)
+    assert BY_SIDE not in sources[0]
+
+
+def rows_by_hand(u, w, n):
+    for i in range(3, n):
+        for t in range(20, u.shape[1] - 3):
+            w[i, t] = u[i - 1, t]
+            u[i, t] = u[i, t - 2] + 1
+            w[i + 1, t - 1] = u[i, t - 1]
+            u[i + 1, t - 1] = u[i + 1, t - 3] + 1
+            w[i + 2, t - 2] = u[i + 1, t - 2]
+            u[i + 2, t - 2] = u[i + 2, t - 4] + 1
+
+
+def test_the_compiler_of_c_keeps_the_order_of_rows_by_hand():
+    """Which g++ 12 did not, see ``NO_DISTRIBUTION`` of hostcc.py."""
+    args = drawn(40, 150), drawn(40, 150), 30
+    assert is_same(called(rows_by_hand, args), run_in_c(rows_by_hand, args), exactly=True)
+
+
+def test_one_array_by_two_names_is_one():
+    expected, found, rolled = drawn(30, 50), drawn(30, 50), Rolled(sweep)
+    sweep(expected, expected[:, 1:])
+    for _ in range(3):
+        found[:] = drawn(30, 50)
+        rolled(found, found[:, 1:])
+    np.testing.assert_array_equal(found, expected)
+
+
+TEXT = """
+def program({arrays}, a):
+    for i in range(3, u.shape[0] - 3):
+        for j in range({first}, u.shape[1] - 3):
+{body}
+"""
+
+
+def program(seed: int) -> tuple[str, list[str]]:
+    """A function of two loops that looks at elements around the one that it is at."""
+    own = random.Random(seed)
+    names = ["u", "v", "w"][: own.randint(1, 3)]
+
+    def element(name: str) -> str:
+        near = [(0, -1), (-1, 0), (-1, 1), (1, 0), (0, 1), (0, 0), (-1, -1), (0, -2), (-2, 1)]
+        row, column = own.choice([*near, (own.randint(-3, 3), own.randint(-3, 3))])
+        return f"{name}[i + {row}, j + {column}]"
+
+    lines = []
+    for _ in range(own.randint(1, 2)):
+        target = own.choice(names)
+        to = f"{target}[i, j]" if own.random() < 0.8 else element(target)
+        terms = [f"0.25 * {element(own.choice(names))}" for _ in range(own.randint(1, 4))]
+        terms.append(f"0.5 * {target}[i, j - 1]" if own.random() < 0.7 else "a")
+        lines.append(f"            {to} = {' + '.join(terms)}")
+    text = TEXT.format(arrays=", ".join(names), first=own.randint(3, 5), body="\n".join(lines))
+    return text, names
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_neighbours_are_those_of_rounds_in_order(seed, tmp_path, sources):
+    by_side = 0
+    for each in range(seed * 5, seed * 5 + 5):
+        text, names = program(each)
+        function = loaded(text, tmp_path, f"neighbours_{each}").program
+        args = (*(drawn(31, 150) * (1 + n) for n in range(len(names))), 0.3)
+        assert is_same(called(function, args), run_in_c(function, args), exactly=True), text
+        by_side += BY_SIDE in sources[-1]
+    assert by_side
