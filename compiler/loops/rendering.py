@@ -18,9 +18,9 @@ from opweave.compiler.lines.left import (
 from opweave.compiler.lines.values import Held, Strided
 from opweave.compiler.loops.entering import Entering
 from opweave.compiler.loops.given import FUNCTION, LoopCall, Parameter
-from opweave.compiler.loops.hoisting import hoisted
-from opweave.compiler.loops.sharing import ArrayUses, Sharing
-from opweave.compiler.loops.skewing import Skewing
+from opweave.compiler.loops.order.hoisting import hoisted
+from opweave.compiler.loops.order.sharing import ArrayUses, Sharing
+from opweave.compiler.loops.order.skewing import Skewing
 
 
 class Rendering(Entering):

@@ -43,26 +43,26 @@ struct LoopWatch {
 OW_INLINE int64 loop_block(int64 first, int64 last) { return last - first < LOOP_BLOCK ? last : first + LOOP_BLOCK; }
 OW_INLINE bool loop_is_far(int64 x) { return x > -(1ll << 62) && x < 1ll << 62; }  // from 64 bits
 
-// Rows side by side, see skewing.py: whether there are enough, neither short nor so long that signals wait; and
-// round(i + r, j) for all of them, in the order of t = j + BEHIND * r.
-template <int ROWS, int BEHIND> OW_INLINE bool loop_skews(int64 i, int64 rounds, int64 first, int64 last) {
+// Rows side by side, see skewing.py: whether there are enough, neither short nor so long that signals wait.
+template <int ROWS, int BEHIND> OW_INLINE bool loop_skews(int64 i, int64 rows, int64 first, int64 last) {
     const uint64 columns = last > first ? (uint64)last - (uint64)first : 0;
-    return (uint64)rounds - (uint64)i >= ROWS && columns >= 2 * ROWS * (BEHIND + 1) && columns <= 1 << 18;
+    return (uint64)rows - (uint64)i >= ROWS && columns >= 2 * ROWS * (BEHIND + 1) && columns <= 1 << 18;
 }
-template <int ROWS, int BEHIND, int ROW = 0, class Round>
-OW_INLINE void loop_column(const Round& round, const int64 i, const int64 t) {
-    round(i + ROW, t - ROW * BEHIND);
-    if constexpr (ROW + 1 < ROWS) loop_column<ROWS, BEHIND, ROW + 1>(round, i, t);
-}
-template <int ROWS, int BEHIND, class Round>
-OW_INLINE void loop_skewed(const Round& round, const int64 i, const int64 first, const int64 last) {
-    const int64 begin = first + (ROWS - 1) * BEHIND, end = last + (ROWS - 1) * BEHIND;
-    for (int64 t = first; t < begin; ++t)
-        for (int r = 0; r < ROWS && t - r * BEHIND >= first; ++r) round(i + r, t - r * BEHIND);
-    for (int64 t = begin; t < last; ++t) loop_column<ROWS, BEHIND>(round, i, t);
-    for (int64 t = last; t < end; ++t)
-        for (int r = 0; r < ROWS; ++r)
-            if (t - r * BEHIND < last) round(i + r, t - r * BEHIND);
+// `row(i + r)` gives what computes a column of that row, or ends it; columns in the order of t = j + BEHIND * r.
+template <int ROWS, int BEHIND, class Row, class... Rows>
+OW_INLINE void loop_skewed(const int64 i, const int64 first, const int64 last, const Row& row, Rows&... rows) {
+    if constexpr (sizeof...(rows) < ROWS) {
+        auto next = row(i + (int64)sizeof...(rows));
+        loop_skewed<ROWS, BEHIND>(i, first, last, row, rows..., next);
+    } else {
+        const int64 begin = first + (ROWS - 1) * BEHIND, end = last + (ROWS - 1) * BEHIND;
+        const auto column = [&](auto& of, const int64 j) OW_INLINED { if (j >= first && j < last) of(Constant<1>(), j); };
+        int64 j;  // a row's column
+        for (int64 t = first; t < begin; ++t) j = t + BEHIND, (column(rows, j -= BEHIND), ...);
+        for (int64 t = begin; t < last; ++t) j = t + BEHIND, (rows(Constant<1>(), j -= BEHIND), ...);
+        for (int64 t = last; t < end; ++t) j = t + BEHIND, (column(rows, j -= BEHIND), ...);
+        (rows(Constant<0>(), last), ...);
+    }
 }
 
 // Memory that a call of the loop has left, for the next one: a fresh page costs a fault, and is filled

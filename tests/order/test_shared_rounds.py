@@ -9,7 +9,7 @@ import pytest
 
 import opweave as ow
 from opweave._loops.rolled import Rolled
-from opweave.compiler.loops import sharing
+from opweave.compiler.loops.order import sharing
 from opweave.runtime.host import loops
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
 

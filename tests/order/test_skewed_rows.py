@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
 from opweave._loops.rolled import Rolled
-from opweave.runtime.host import loops
-from tests.loops.random_programs import loaded
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
+from tests.order.sources import BY_SIDE, drawn, sources
+
+__all__ = ["sources"]  # a fixture
 
 pytestmark = pytest.mark.host
-
-BY_SIDE = "loop_skewed<8, "
-
-
-@pytest.fixture
-def sources(monkeypatch):
-    """The sources that are compiled."""
-    found, build = [], loops.builder
-
-    class Builder:
-        def build_loop(self, source):
-            found.append(source)
-            return build().build_loop(source)
-
-    monkeypatch.setattr(loops, "builder", Builder)
-    return found
 
 
 def sweep(u, f):
@@ -132,8 +115,83 @@ def beyond_columns(u, x):
             u[i, j] = 0.5 * (x[j] + u[i, j - 1])
 
 
-def drawn(*shape):
-    return np.random.default_rng(len(shape)).normal(size=shape)
+def sums(x, y):
+    for i in range(x.shape[0]):
+        s = x[i, 0]
+        for j in range(1, x.shape[1]):
+            s += x[i, j]
+        y[i] = s
+    return s, i, j
+
+
+def multiplied(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def products(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[0]):
+            s = 0.0
+            for k in range(A.shape[1]):
+                s += A[i, k] * B[j, k]
+            C[i, j] = s
+
+
+def nearest(x, m, out):
+    for i in range(x.shape[0]):
+        best, arg = 1e30, 0
+        for c in range(m.shape[0]):
+            d = 0.0
+            for k in range(x.shape[1]):
+                t = x[i, k] - m[c, k]
+                d += t * t
+            if d < best:
+                best = d
+                arg = c
+        out[i] = arg
+    return best, arg, t
+
+
+def moments(x, y, n):
+    for i in range(n):
+        s = q = 0.0
+        least = x[i, 0]
+        for j in range(x.shape[1]):
+            s += x[i, j]
+            q += x[i, j] * x[i, j]
+            least = min(least, x[i, j])
+        y[i, 0], y[i, 1], y[i, 2] = s, q - s * s, least
+
+
+def down_columns(x, y):
+    for j in range(x.shape[1]):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += x[i, j]
+        y[j] = s
+
+
+def decayed(x, y, a):
+    for c in range(x.shape[0]):
+        s = x[c, 0]
+        for t in range(1, x.shape[1]):
+            s = a * s + x[c, t]
+            y[c, t] = s
+        y[c, 0] = s
+
+
+def joined(x, y):
+    last = x[0, 0]
+    for i in range(x.shape[0]):
+        s = x[i, 0]
+        for j in range(1, x.shape[1]):
+            s += x[i, j] * 0.5
+        last = last * 0.5 + s
+        y[i] = last
+    return last
 
 
 def whole(*shape):
@@ -167,6 +225,18 @@ PROGRAMS = {
         (drawn(19, 64), drawn(19, 64), drawn(19, 64), drawn(19, 64) + 9),
         0,
     ),
+    "sums": (sums, (drawn(30, 50), np.zeros(30)), 0),
+    "sums of floats": (sums, (drawn(30, 50).astype("f4"), np.zeros(30)), 0),
+    "sums into too few": (sums, (drawn(30, 50), np.zeros(21)), 0),
+    "multiplied": (multiplied, (drawn(5, 40), drawn(40, 21), np.zeros((5, 21))), 0),
+    "multiplied with too few": (multiplied, (drawn(5, 40), drawn(39, 21), np.zeros((5, 21))), 0),
+    "products": (products, (drawn(7, 33), drawn(29, 33), np.zeros((7, 29))), 0),
+    "nearest": (nearest, (drawn(20, 17), drawn(19, 17), np.zeros(20, int)), 0),
+    "moments": (moments, (drawn(30, 50), np.zeros((30, 3)), 30), 0),
+    "moments of too many": (moments, (drawn(30, 50), np.zeros((30, 3)), 31), 0),
+    "down columns": (down_columns, (drawn(40, 31), np.zeros(31)), 0),
+    "decayed": (decayed, (drawn(21, 60), np.zeros((21, 60)), 0.5), 0),
+    "joined": (joined, (drawn(30, 40), np.zeros(30)), 0),
     "rows beyond": (beyond_rows, (drawn(30, 50), 32), 1),
     "columns beyond": (beyond_columns, (drawn(30, 50), drawn(45)), 0),
 }
@@ -179,20 +249,36 @@ def test_rows_side_by_side_do_what_python_does(name, sources):
     assert f"{BY_SIDE}{behind}>(" in sources[0]
 
 
-def sums(x, y):
-    for i in range(x.shape[0]):
-        s = 0.0
-        for j in range(1, x.shape[1]):
-            s += x[i, j]
-        y[i] = s
-
-
 def carried(u):
     left = 0.0
     for i in range(1, u.shape[0]):
         for j in range(1, u.shape[1]):
             left = 0.5 * (left + u[i - 1, j])
             u[i, j] = left + u[i, j - 1]
+
+
+def counted(x, y):
+    for i in range(x.shape[0]):
+        n = 0
+        for j in range(x.shape[1]):
+            n += x[i, j]
+        y[i] = n
+
+
+def solved(L, x):
+    for i in range(x.shape[0]):
+        s = x[i]
+        for j in range(L.shape[1]):
+            s -= L[i, j] * x[j]
+        x[i] = s
+
+
+def going_on(x, y):
+    s = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            s += x[i, j]
+        y[i] = s
 
 
 def last_of_some(u):
@@ -275,8 +361,10 @@ def divided(u, x):
 
 
 ONE_BY_ONE = {
-    "sums": (sums, (drawn(30, 50), np.zeros(30))),
     "carried": (carried, (drawn(30, 50),)),
+    "counted": (counted, (whole(30, 50), np.zeros(30, int))),
+    "solved": (solved, (drawn(30, 30), drawn(30))),
+    "going on": (going_on, (drawn(30, 50), np.zeros(30))),
     "last of some": (last_of_some, (drawn(30, 50),)),
     "triangle": (triangle, (drawn(40, 90),)),
     "ended": (ended, (drawn(30, 50),)),
@@ -323,44 +411,3 @@ def test_one_array_by_two_names_is_one():
         found[:] = drawn(30, 50)
         rolled(found, found[:, 1:])
     np.testing.assert_array_equal(found, expected)
-
-
-TEXT = """
-def program({arrays}, a):
-    for i in range(3, u.shape[0] - 3):
-        for j in range({first}, u.shape[1] - 3):
-{body}
-"""
-
-
-def program(seed: int) -> tuple[str, list[str]]:
-    """A function of two loops that looks at elements around the one that it is at."""
-    own = random.Random(seed)
-    names = ["u", "v", "w"][: own.randint(1, 3)]
-
-    def element(name: str) -> str:
-        near = [(0, -1), (-1, 0), (-1, 1), (1, 0), (0, 1), (0, 0), (-1, -1), (0, -2), (-2, 1)]
-        row, column = own.choice([*near, (own.randint(-3, 3), own.randint(-3, 3))])
-        return f"{name}[i + {row}, j + {column}]"
-
-    lines = []
-    for _ in range(own.randint(1, 2)):
-        target = own.choice(names)
-        to = f"{target}[i, j]" if own.random() < 0.8 else element(target)
-        terms = [f"0.25 * {element(own.choice(names))}" for _ in range(own.randint(1, 4))]
-        terms.append(f"0.5 * {target}[i, j - 1]" if own.random() < 0.7 else "a")
-        lines.append(f"            {to} = {' + '.join(terms)}")
-    text = TEXT.format(arrays=", ".join(names), first=own.randint(3, 5), body="\n".join(lines))
-    return text, names
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_random_neighbours_are_those_of_rounds_in_order(seed, tmp_path, sources):
-    by_side = 0
-    for each in range(seed * 5, seed * 5 + 5):
-        text, names = program(each)
-        function = loaded(text, tmp_path, f"neighbours_{each}").program
-        args = (*(drawn(31, 150) * (1 + n) for n in range(len(names))), 0.3)
-        assert is_same(called(function, args), run_in_c(function, args), exactly=True), text
-        by_side += BY_SIDE in sources[-1]
-    assert by_side

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from opweave.compiler.lines.indexing import Region
 from opweave.compiler.lines.text import INDENT
 from opweave.compiler.lines.values import Size
-from opweave.compiler.loops.blocks import (
+from opweave.compiler.loops.order.blocks import (
     DECLARED,
     HEAD,
     TICK,

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from opweave.compiler.lines.text import INDENT
-from opweave.compiler.loops.blocks import (
+from opweave.compiler.loops.order.blocks import (
     DECLARED,
     HEAD,
     TICK,
