@@ -6,13 +6,14 @@ So do parts of the array that somebody holds, and arrays that it is a part of.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.casting import check_types
+from opweave.compiler.arrays.casting import check_types, shown
 from opweave.compiler.arrays.gathering import has_arrays
 from opweave.compiler.arrays.index_writes import written
 from opweave.compiler.arrays.indexing import indexed
@@ -26,32 +27,41 @@ from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.errors import DTypeError, LockedViewError, ShapeError, UnsupportedError
 
+Kin = Mapping[int, TracedArrayLike]  # arrays that share memory, by their ids
 
-def _whole(target: TracedArrayLike) -> TracedArrayLike | None:
+
+def _kin(target: TracedArrayLike) -> Kin:
+    """An array, and others with the same memory that somebody still holds."""
+    return {id(a): a for a in (target, *target.tracer.relatives(target))}
+
+
+def _whole(target: TracedArrayLike, kin: Kin) -> TracedArrayLike | None:
     """The array that another one is a part of, if somebody else holds it."""
     parent, how = target.origin or (None, None)
     if isinstance(how, Moved) and not how.is_writable:
         return None
-    return parent if any(a is parent for a in target.tracer.relatives(target)) else None
+    return kin.get(id(parent))
 
 
-def _parts(target: TracedArrayLike) -> list[TracedArrayLike]:
+def _parts(target: TracedArrayLike, kin: Kin) -> list[TracedArrayLike]:
     """The parts of an array that somebody holds, and the parts of these parts."""
-    found = [a for a in target.tracer.relatives(target) if _whole(a) is target]
-    return [*found, *(inner for part in found for inner in _parts(part))]
+    parts: dict[int, list[TracedArrayLike]] = {}
+    for part in kin.values():
+        parts.setdefault(id(_whole(part, kin)), []).append(part)
+    found = list[TracedArrayLike]()
+    left = [target]
+    while left:
+        own = parts.get(id(left.pop()), [])
+        found += own
+        left += reversed(own)
+    return found
 
 
-def _root(target: TracedArrayLike) -> TracedArrayLike:
+def _root(target: TracedArrayLike, kin: Kin) -> TracedArrayLike:
     """The array that another one is a part of, or a part of a part; itself if it is none."""
-    while (whole := _whole(target)) is not None:
+    while (whole := _whole(target, kin)) is not None:
         target = whole
     return target
-
-
-def _holders(target: TracedArrayLike) -> list[TracedArrayLike]:
-    """All arrays that change with one, as far as the places of the change are known."""
-    root = _root(target)
-    return [root, *_parts(root)]
 
 
 def check_target(target: Any, name: str) -> None:
@@ -66,16 +76,22 @@ def check_target(target: Any, name: str) -> None:
             f"{name}: out= expected an array of the function's (an argument, or one that it "
             f"makes), found {type(target).__name__}"
         )
-    tracer = target.tracer
-    if not is_lent(_root(target)) and target.value.id in tracer.inputs | tracer.borrowed:
+    tracer, kin, name = target.tracer, _kin(target), shown(name)
+    root = _root(target, kin)
+    is_borrowed = target.value.id in tracer.inputs or target.value.id in tracer.borrowed
+    if is_borrowed and not is_lent(root):
+        if tracer.lends and target.value.id not in tracer.inputs:
+            raise UnsupportedError(
+                f"{name}: writes into an argument by a view that may be a copy, or has an element "
+                f"twice ({tracer.where()}); index the argument itself, or write to a .copy()"
+            )
         raise UnsupportedError(
-            f"{name}: writes into an argument ({tracer.where()}); return the new value, or pass "
-            "the array as out= to the fused function"
+            f"{name}: writes into an argument ({tracer.where()}); return the new value, or "
+            "pass the array as out= to the fused function"
         )
-    if tracer.is_locked(target) or tracer.is_locked(_root(target)):
+    if tracer.is_locked(target) or tracer.is_locked(root):
         raise LockedViewError(f"{name}: writes into a view that is read-only ({tracer.where()})")
-    known = _holders(target)
-    if not all(any(a is k for k in known) for a in tracer.relatives(target)):
+    if not {*kin} <= {id(root), *map(id, _parts(root, kin))}:  # of a change nobody knows the place
         raise UnsupportedError(
             f"{name}: writes into an array that shares its memory with a view ({tracer.where()}); "
             "give the result a name of its own, or take a .copy() first"
@@ -89,7 +105,7 @@ def check_assigned(target: Any, value: Any, name: str) -> None:
         ShapeError, DTypeError: the value does not fit, as by NumPy.
     """
     check_target(target, name)
-    tracer, old, new = target.tracer, target.value, value.value
+    tracer, old, new, name = target.tracer, target.value, value.value, shown(name)
     if not np.can_cast(new.dtype.numpy, old.dtype.numpy, "same_kind"):
         raise DTypeError(
             f"{name}: cannot store {new.dtype} into {old.dtype} in place ({tracer.where()})"
@@ -132,7 +148,8 @@ def assign(target: Any, value: Any, name: str) -> TracedArrayLike:
         value = tracer.apply(OPERATORS["cast"], [value], {"dtype": old.dtype.numpy_name})
     if not old.shape:  # an array without dimensions stays one, though a sum is a number
         value = tracer.apply(OPERATORS["copy"], [value])
-    whole, parts = _whole(target), _parts(target)
+    kin = _kin(target)
+    whole, parts = _whole(target, kin), _parts(target, kin)
     if whole is not None:
         _put(whole, target.origin[1], value, name)
     else:
@@ -272,7 +289,7 @@ def put(target: TracedArrayLike, key: Any, value: Any) -> None:
     """
     _check_array(target, "assignment to elements")
     origin = getattr(value, "origin", None)
-    if origin is not None and origin[1] is key and _whole(value) is target:
+    if origin is not None and origin[1] is key and _whole(value, _kin(value)) is target:
         return  # target[key] += x has stored it already
     check_target(target, "assignment to elements")  # what it is to hold takes longer to find out
     _check_storable(target, key, value)

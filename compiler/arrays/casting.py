@@ -1,7 +1,8 @@
-"""What NumPy asks of types before it asks of shapes."""
+"""What NumPy asks of types before it asks of shapes, and what it says of operators in place."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,30 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes.errors import DTypeError
+
+# Operators in place, by their methods.
+IN_PLACE = {
+    "__iadd__": "+=", "__isub__": "-=", "__imul__": "*=", "__itruediv__": "/=",
+    "__ifloordiv__": "//=", "__imod__": "%=", "__ipow__": "**=", "__imatmul__": "@=",
+    "__iand__": "&=", "__ior__": "|=", "__ixor__": "^=",
+    "__ilshift__": "<<=", "__irshift__": ">>=",
+}  # fmt: skip
+
+
+def shown(name: str) -> str:
+    """What a user writes for a method in place; any other name."""
+    return IN_PLACE.get(name, name)
+
+
+def refuse_as_numpy(name: str, target: Any, result: Any) -> None:
+    """Raise NumPy's own error where an operator in place cannot store its result.
+
+    Raises:
+        TypeError: of a class of NumPy's.
+    """
+    types = np.asarray(target).dtype, np.asarray(result).dtype
+    if name in IN_PLACE and not np.can_cast(types[1], types[0], "same_kind"):
+        getattr(operator, name)(*(np.empty(0, dtype) for dtype in types))
 
 
 def type_of(operand: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.arrays.casting import refuse_as_numpy, shown
 from opweave.compiler.arrays.traced_operators import BINARY, COMPARISONS, is_traced
 from opweave.compiler.numpy_api.dispatch import FUNCTIONS, METHODS, PROPERTIES
 from opweave.compiler.parts.interface import LazyTracerLike
@@ -205,7 +206,11 @@ class LazyArray(TracedArray):
             raise ValueError("output array is read-only")  # as a ufunc with ``out`` has it
         try:
             if np.ndim(source) > np.ndim(target):  # which an assignment would take
-                raise ShapeError(f"{name}: cannot store {np.shape(source)} into {target.shape}")
+                raise ShapeError(
+                    f"{shown(name)}: cannot store {np.shape(source)} into {target.shape} in place "
+                    f"({self.tracer.where()}); give the result a name of its own"
+                )
+            refuse_as_numpy(name, target, source)
             np.copyto(target, source, casting="same_kind")
         except Exception as found:
             if error is None or not isinstance(error, TypeError):

@@ -23,7 +23,7 @@ class SharedMemory:
     Attributes:
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
         inputs: values that are arguments.
-        families: arrays that share memory, by the id of the value that each was then.
+        families: arrays that share memory, each by its id, by the id of a value of one of them.
         borrowed: views of arguments.
         strided: arguments that do not lie row by row.
         gaps: copied views of which NumPy has the elements with gaps between them.
@@ -44,7 +44,7 @@ class SharedMemory:
     def __init__(self, builder: GraphBuilder):
         self.builder = builder
         self.inputs: set[int] = set()
-        self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
+        self.families: dict[int, dict[int, weakref.ref[TracedArray]]] = {}
         self.borrowed: set[int] = set()
         self.strided: set[int] = set()
         self.gaps: set[int] = set()
@@ -88,8 +88,8 @@ class SharedMemory:
 
     def relate(self, array: TracedArray, view: TracedArray) -> None:
         """Note that two arrays share memory, as long as somebody holds both."""
-        family = self.families.setdefault(array.value.id, [])
-        family += [weakref.ref(array), weakref.ref(view)]
+        family = self.families.setdefault(array.value.id, {})
+        family |= {id(a): weakref.ref(a) for a in (array, view)}
         self.families[view.value.id] = family
         how = moved(array, view) if view.origin is None else None
         if how is not None and all(map(self._is_rows_of_an_argument, how.reshaped)):
@@ -149,12 +149,12 @@ class SharedMemory:
 
     def relatives(self, array: TracedArray) -> list[TracedArray]:
         """Other arrays with the same memory that somebody still holds."""
-        family = self.families.get(array.value.id, [])
-        alive = [a for a in (r() for r in family) if a is not None]
-        if 2 * len(alive) < len(family):  # parts of earlier rounds of a loop are gone
-            family[:] = map(weakref.ref, alive)
-        held = {id(a): a for a in alive if a is not array}
-        return [a for a in held.values() if self.families.get(a.value.id) is family]
+        family = self.families.get(array.value.id, {})
+        alive = [a for a in (r() for r in family.values()) if a is not None]
+        for gone in [n for n, r in family.items() if r() is None]:  # of earlier rounds of a loop
+            del family[gone]
+        others = (a for a in alive if a is not array)
+        return [a for a in others if self.families.get(a.value.id) is family]
 
 
 def _is_run(node: Node) -> bool:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.opcodes import errors
 
 X = np.random.default_rng(0).uniform(1, 2, (70, 130))
 
@@ -178,3 +179,36 @@ def test_a_result_of_more_dimensions_than_the_array_is_not_stored_in_place(funct
         ow.fuse(function)(*fused)
     for found, expected in zip(fused, plain, strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def halves_into_integers(u):
+    u *= 2
+    u += 0.5
+
+
+def too_many_rows(u):
+    u += np.ones((2, u.shape[0]))
+
+
+def through_a_copy(u):
+    u.ravel()[:] = 0
+
+
+def test_an_operator_in_place_refuses_types_as_numpy_does():
+    u, v = np.arange(70_000), np.arange(70_000)
+    with pytest.raises(TypeError) as expected:
+        halves_into_integers(v)
+    with pytest.raises(TypeError) as found:
+        ow.fuse(halves_into_integers)(u)
+    assert type(found.value) is type(expected.value)
+    assert str(found.value) == str(expected.value)
+    np.testing.assert_array_equal(u, v)
+
+
+def test_errors_in_place_have_the_users_operator_and_line():
+    with pytest.raises(
+        ow.ShapeError, match=r"^\+=: cannot store .* \(test_written_in_place.py:\d+\)"
+    ):
+        ow.fuse(too_many_rows)(np.ones(6))
+    with pytest.raises(errors.UnsupportedError, match=r"a view that may be a copy.*\.copy\(\)"):
+        ow.fuse(through_a_copy, fullgraph=True)(np.asfortranarray(np.ones((30, 40))))

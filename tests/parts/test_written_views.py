@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.compiler.traced.shared_memory import SharedMemory
 from tests.support.written import LAYOUTS, agree, laid_in_rows
 
 LIBRARY_IN_PARTS = True
@@ -258,3 +259,35 @@ def of_picked(u, v):
 )
 def test_views_that_cannot_be_written_through_are_numpys(function):
     agree(function, ow.fuse(function), lambda: (U.copy(), V.copy()))
+
+
+def first_of_rows(A):
+    rows = list(A)
+    rows[0][:] = rows[-1]
+    return rows[1]
+
+
+def rows_beside(A):
+    rows = [A[i : i + 1] for i in range(A.shape[0])]
+    A *= 2
+    return rows[0] + rows[1]
+
+
+@pytest.mark.parametrize("function", [first_of_rows, rows_beside])
+def test_many_views_are_looked_at_once_for_each_write(function, monkeypatch):
+    looked, relatives = [], SharedMemory.relatives
+
+    def counted(self, array):
+        looked.append(found := relatives(self, array))
+        return found
+
+    monkeypatch.setattr(SharedMemory, "relatives", counted)
+    counts = []
+    for rows in (10, 40):
+        looked.clear()
+        A, B = np.arange(rows * 3.0).reshape(rows, 3), np.arange(rows * 3.0).reshape(rows, 3)
+        np.testing.assert_array_equal(ow.fuse(function)(A), function(B))
+        np.testing.assert_array_equal(A, B)
+        counts.append(len(looked))
+        assert max(map(len, looked)) <= rows + 1
+    assert counts[1] <= 4 * counts[0] + 8
