@@ -207,7 +207,7 @@ def test_an_operator_in_place_refuses_types_as_numpy_does():
 
 def test_errors_in_place_have_the_users_operator_and_line():
     with pytest.raises(
-        ow.ShapeError, match=r"^\+=: cannot store .* \(test_written_in_place.py:\d+\)"
+        errors.ShapeError, match=r"^\+=: cannot store .* \(test_written_in_place.py:\d+\)"
     ):
         ow.fuse(too_many_rows)(np.ones(6))
     with pytest.raises(errors.UnsupportedError, match=r"a view that may be a copy.*\.copy\(\)"):
