@@ -33,6 +33,9 @@ MANY_KERNELS = 12
 # Results likewise, and comparisons of a guard.
 MANY_RESULTS = MANY_ASKED = 64
 # Comparisons of extents, and names in one that are looked at.
+# Operators of a whole that is for one length alone, since a loop of it has as many rounds, and
+# traces behind which another length is left to C: it would compile all of them anew.
+MANY_OF_A_LENGTH, FEW_LENGTHS = 128, 2
 COMPARED, MOST_NAMES = ("eq", "ne", "lt", "le", "gt", "ge"), 4
 REMEDY = "fuse one round of it, or repeat it by ow.repeat"
 
@@ -71,18 +74,20 @@ def too_long(lowered: Lowered, extents: Extents, name: str, fn: Callable[..., An
     )
 
 
-def check_rounds(found: Specialised, name: str) -> None:
+def check_rounds(found: Specialised, name: str, traces: int) -> None:
     """Ask that loops run in C where a whole would start many kernels of short operations.
 
     On a GPU rounds are launched one after the other then, however long the operations are.
 
-    So where it would return many numbers, an array of each, or compare many with what they were.
+    So where it would return many numbers, an array of each, or compare many with what they were;
+    and where it is long, and serves one length alone behind ``traces`` for some.
 
     Raises:
         RoundsError: it would.
     """
     kernels, returned = len(found.lowered.schedule.groups), found.variant.graph.returned
-    if kernels < MANY_KERNELS and returned < MANY_RESULTS and asked_by(found) < MANY_ASKED:
+    is_short = kernels < MANY_KERNELS and returned < MANY_RESULTS and asked_by(found) < MANY_ASKED
+    if is_short and not (traces > FEW_LENGTHS and _is_of_a_length(found)):
         return
     seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
     is_there = not found.lowered.device.is_host
@@ -90,6 +95,11 @@ def check_rounds(found: Specialised, name: str) -> None:
         error = RoundsError(f"{name}: {kernels} kernels of short operations")
         error.mean_seconds, error.is_whole = seconds, True
         raise error
+
+
+def _is_of_a_length(found: Specialised) -> bool:
+    is_long = len(found.variant.trace.graph.nodes) >= MANY_OF_A_LENGTH
+    return is_long and not found.extents.keys().isdisjoint(found.variant.static)
 
 
 def check_short(found: Specialised, name: str) -> None:

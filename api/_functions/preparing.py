@@ -138,7 +138,7 @@ class Preparing:
             error.mean_seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
             raise error
         if or_parts is not None and self.may_roll(or_parts):
-            check_rounds(found, self.signature.name)
+            check_rounds(found, self.signature.name, self.specialised.traces)
         if or_parts is not None:
             check_short(found, self.signature.name)
         if text and not self._told_of_costs:

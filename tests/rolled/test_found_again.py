@@ -307,3 +307,18 @@ def test_a_whole_that_asks_for_extents_alone_stays_a_whole():
     for _ in range(3):
         np.testing.assert_allclose(fused(x, ws), weighted(x, ws))
     assert fused.prepared_calls.is_known
+
+
+def summed_up(x):
+    for i in range(1, len(x)):
+        x[i] = x[i - 1] + x[i]
+
+
+def test_a_whole_for_one_length_alone_is_left_to_c_at_the_third():
+    fused = ow.fuse(summed_up)
+    for n in (40, 41, 42, 43, 44):
+        x, y = row(n), row(n)
+        fused(x)
+        summed_up(y)
+        np.testing.assert_array_equal(x, y)
+    assert fused.fallback.loops.run_any()
