@@ -19,6 +19,11 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define OW_INLINE static inline __attribute__((always_inline))
 #define OW_INLINED __attribute__((always_inline))  // of a lambda
+#ifdef __clang__  // of one that changes what it holds: in the order that the compiler takes
+#define OW_INLINED_MUTABLE OW_INLINED mutable
+#else
+#define OW_INLINED_MUTABLE mutable OW_INLINED
+#endif
 #define OW_COPY __builtin_memcpy
 #define OW_SPECIAL inline __attribute__((always_inline))
 

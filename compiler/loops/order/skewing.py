@@ -125,7 +125,7 @@ class Skewing:
                 *indented(
                     *begin,
                     f"return [{', '.join(captured)}]"
-                    f"(auto is_column, const int64 {j}) mutable OW_INLINED {{",
+                    f"(auto is_column, const int64 {j}) OW_INLINED_MUTABLE {{",
                     *indented(*ends, *body),
                     "};",
                 ),
