@@ -12,7 +12,7 @@ INDENT = "    "
 # What the function of C has for itself, and functions and macros in it.
 TAKEN = (
     "loop", "given", "made", "watch", "first", "last", "pause", "of", "how_shared", "one", "other",
-    "row_acc",
+    "row_acc", "is_column",
 )  # fmt: skip
 
 

@@ -41,6 +41,14 @@ def of_nine(u):
             ) / 9.0  # fmt: skip
 
 
+def scaled(u, is_column, y):
+    for i in range(1, u.shape[0]):
+        s = u[i, 0]
+        for j in range(1, u.shape[1]):
+            s += u[i, j] * is_column
+        y[i] = s
+
+
 def by_columns(u):
     for j in range(1, u.shape[1]):
         for i in range(1, u.shape[0]):
@@ -237,6 +245,7 @@ PROGRAMS = {
     "down columns": (down_columns, (drawn(40, 31), np.zeros(31)), 0),
     "decayed": (decayed, (drawn(21, 60), np.zeros((21, 60)), 0.5), 0),
     "joined": (joined, (drawn(30, 40), np.zeros(30)), 0),
+    "a name of ours": (scaled, (drawn(30, 50), 3.0, np.zeros(30)), 0),
     "rows beyond": (beyond_rows, (drawn(30, 50), 32), 1),
     "columns beyond": (beyond_columns, (drawn(30, 50), drawn(45)), 0),
 }
@@ -279,6 +288,57 @@ def going_on(x, y):
         for j in range(x.shape[1]):
             s += x[i, j]
         y[i] = s
+
+
+def beside_a_row(u, n):
+    for t in range(n):
+        row = u[t + 1]
+        for i in range(1, u.shape[0]):
+            for j in range(1, u.shape[1] - 1):
+                u[i, j] = 0.5 * u[i, j - 1] + row[j + 1]
+
+
+def beside_rows(u):
+    for row in u:
+        for i in range(1, u.shape[0]):
+            for j in range(1, u.shape[1] - 1):
+                u[i, j] = 0.5 * u[i, j - 1] + row[j + 1]
+
+
+def from_a_part(u, y, n):
+    for _ in range(n):
+        a = y[1:]
+        for i in range(2, u.shape[0]):
+            s = a[i - 2]
+            for j in range(u.shape[1]):
+                s += u[i, j]
+            y[i] = s
+
+
+def of_shorter_rows(u, y, k):
+    b = 0.0
+    for i in range(u.shape[1]):
+        s = 0.0
+        for j in range(k):
+            s += u[i, i:][j]
+        b = b * 0.5 + s
+        y[i] = s
+    return b
+
+
+def of_columns_behind(u, y, k):
+    for i in range(k):
+        s = u[i, 0]
+        for j in range(20):
+            s += u[i, j:][i]
+        y[i] = s
+
+
+def into_shorter_rows(u, v, k):
+    for i in range(1, u.shape[0]):
+        for j in range(1, k):
+            u[i, j] = u[i, j - 1] + 1.0
+            v[i, i:][j] = 7.0
 
 
 def last_of_some(u):
@@ -365,6 +425,13 @@ ONE_BY_ONE = {
     "counted": (counted, (whole(30, 50), np.zeros(30, int))),
     "solved": (solved, (drawn(30, 30), drawn(30))),
     "going on": (going_on, (drawn(30, 50), np.zeros(30))),
+    "a row": (beside_a_row, (drawn(40, 50), 6)),
+    "rows": (beside_rows, (drawn(40, 50),)),
+    "a part": (from_a_part, (drawn(30, 50), drawn(30), 2)),
+    "shorter rows": (of_shorter_rows, (drawn(64, 64), np.zeros(64), 40)),
+    "columns behind": (of_columns_behind, (drawn(64, 64), np.zeros(64), 40)),
+    "columns behind, too far": (of_columns_behind, (drawn(64, 64), np.zeros(64), 50)),
+    "into shorter rows": (into_shorter_rows, (drawn(64, 64), drawn(64, 64), 20)),
     "last of some": (last_of_some, (drawn(30, 50),)),
     "triangle": (triangle, (drawn(40, 90),)),
     "ended": (ended, (drawn(30, 50),)),

@@ -117,15 +117,17 @@ def quickened(
 ) -> Hoisted:
     """A body without what can be asked before, of the first and the last of its rounds.
 
+    Indices are sums and products of counters, so that these have the least and the largest.
+
     ``ends``: by its counter, or by both of two loops the numbers of these rounds.
     """
     changing = (assigned_in(body) | declared_in(body)).difference(ends)
     counted = sums_in(body)
     made, asked = list[str](), dict[str, None]()
     for line, text in zip(body, texts, strict=True):
-        if (outside := OUTSIDE.fullmatch(line.text)) and not words_of(
-            f"{outside[1]} {outside[2]}"
-        ) & changing:
+        if (outside := OUTSIDE.fullmatch(line.text)) and not (
+            words_of(outside[1]) & changing or words_of(outside[2]) & changing.union(ends)
+        ):
             for place in _at_ends(outside[1], ends):
                 asked[f"(uint64)({place}) < (uint64)({outside[2]})"] = None
         elif (total := SUM.fullmatch(line.text)) and total[2] in counted:

@@ -241,7 +241,7 @@ def is_by_rounds(
     """Whether regions of an array are each round's own: at one place along one axis, which the
     counter gives. What is only read may lie apart from all such places."""
     known = [region for _, region in regions if region is not None]
-    if len(known) < len(regions):
+    if len(known) < len(regions) or len(set(map(len, known))) > 1:
         return False
     for along in zip(*known, strict=True):
         own = [is_own(first, last, counter, changing) for first, last in along]

@@ -9,7 +9,7 @@ is built up along a row, is one chain of numbers, each of which waits for the on
 processor computes several such chains in the time of one.  This is loop skewing (M. Wolfe, "Loop
 skewing: the wavefront method revisited", 1986), of some rows at a time; where rows have nothing of
 each other, unroll-and-jam.  Each element is still computed of the same numbers in the same order,
-so to the same bits.  What is asked of a round is asked before, for all of them, as in hoisting.py.
+so to the same bits, as long as arrays that are written to have no second name.  What is asked of a round is asked before, for all of them, as in hoisting.py.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ FLOATS = ("float", "double", "complex64", "complex128", "float16", "bfloat16")
 # their columns branches, since one that was foretold wrongly would hold up all rows.
 NEVER = re.compile(r"\b(LOOP_\w+|return|break|continue|watch|made)\b")
 BRANCH = re.compile(r"^(if|else)\b")
+# An element that is looked at.
+ELEMENT = re.compile(r"\b(?:load|store)\((\w+)")
 # A line that parts one section from the next.
 PART = "// -"
 
@@ -151,7 +153,7 @@ class Skewing:
         used = before.used | body.used | after.used
         bounds = words_of(f"{nest.rows} {nest.first} {nest.last}")
         assigned = before.assigned | body.assigned | after.assigned
-        if used & self.alone or bounds & nest.changing:
+        if used & self.alone or bounds & nest.changing or not self._are_of_the_call(nest):
             return None
         if not assigned <= declared_in(nest.lines) | {*self.variables}:
             return None
@@ -170,6 +172,17 @@ class Skewing:
             if is_early or where[2]:
                 own.append(name)
         return own
+
+    def _are_of_the_call(self, nest: Nest) -> bool:
+        """Whether all that is looked at are elements of the call's arrays, by their own names: a
+        pointer of another name may point into one that is written to."""
+        known = self.arrays.given.keys()
+        code = " ".join(line.text for line in nest.lines if line.words)
+        elements = set(ELEMENT.findall(code))
+        others = words_of(ELEMENT.sub("", code))
+        pointers = {name for name, kind in self.variables.items() if kind.endswith("*")}
+        makes_arrays = any("[" in line.text for line in nest.before.lines if line.words)
+        return elements <= known and not others & (known | pointers) and not makes_arrays
 
     def _behind(self, nest: Nest, own: Collection[str]) -> int | None:
         """How many columns a row is behind the one above it; None where nothing waits for what a
@@ -196,7 +209,8 @@ class Skewing:
         return behind if waits and behind <= MOST_BEHIND else None
 
     def _targets(self, nest: Nest) -> list[str]:
-        """Arrays that are written to, but for those that rows look at in their order."""
+        """Arrays that are written to, but for those seen before columns alone, or behind them alone,
+        which rows do in their order."""
         names = {n for line in nest.lines for n in re.findall(r"\bstore\((\w+)", line.text)}
         names |= {n for line in nest.lines for n in line.words} & {*self.arrays.written}
         found = []
