@@ -9,7 +9,8 @@ is built up along a row, is one chain of numbers, each of which waits for the on
 processor computes several such chains in the time of one.  This is loop skewing (M. Wolfe, "Loop
 skewing: the wavefront method revisited", 1986), of some rows at a time; where rows have nothing of
 each other, unroll-and-jam.  Each element is still computed of the same numbers in the same order,
-so to the same bits, as long as arrays that are written to have no second name.  What is asked of a round is asked before, for all of them, as in hoisting.py.
+so to the same bits, as long as arrays that are written to have no second name.  What is asked of a
+round is asked before, for all of them, as in hoisting.py.
 """
 
 from __future__ import annotations
@@ -209,8 +210,8 @@ class Skewing:
         return behind if waits and behind <= MOST_BEHIND else None
 
     def _targets(self, nest: Nest) -> list[str]:
-        """Arrays that are written to, but for those seen before columns alone, or behind them alone,
-        which rows do in their order."""
+        """Arrays that are written to, but for those seen before columns alone or behind them alone:
+        these rows do in their order."""
         names = {n for line in nest.lines for n in re.findall(r"\bstore\((\w+)", line.text)}
         names |= {n for line in nest.lines for n in line.words} & {*self.arrays.written}
         found = []
