@@ -210,8 +210,8 @@ class Skewing:
         return behind if waits and behind <= MOST_BEHIND else None
 
     def _targets(self, nest: Nest) -> list[str]:
-        """Arrays that are written to, but for those seen before columns alone or behind them alone:
-        these rows do in their order."""
+        """Arrays that are written to; but for those seen before columns alone, or behind them
+        alone, which rows do in their order."""
         names = {n for line in nest.lines for n in re.findall(r"\bstore\((\w+)", line.text)}
         names |= {n for line in nest.lines for n in line.words} & {*self.arrays.written}
         found = []
