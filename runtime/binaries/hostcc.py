@@ -28,9 +28,7 @@ CLANG_FAST = ("-ffp-contract=fast-honor-pragmas",)  # math.cuh has pragmas again
 # Partial redundancy elimination puts branches into loops over several channels, which then do
 # not vectorise (g++ 12); clang takes the flag and ignores it, zig refuses it.
 NO_PRE = ("-fno-tree-pre",)
-# Loop distribution of g++ 12 takes rows that read each other's elements apart in the wrong order,
-# and computes wrong numbers: tests/order/test_skewed_rows.py has such a loop.
-NO_DISTRIBUTION = ("-fno-tree-loop-distribution",)
+NO_DISTRIBUTION = ("-fno-tree-loop-distribution",)  # of g++ 12 it is wrong: see tests/order
 # Zig adds debug information, unasked: a fifth of its time, and three quarters of the bytes.
 NO_DEBUG = ("-g0",)
 # -fno-builtin: functions of the C library are called as written.  Without it, and with
@@ -139,8 +137,9 @@ def host_compiler() -> HostCompiler:
         found = shutil.which(name)
         if found:
             path = os.path.abspath(found)  # an absolute path, in case PATH is relative
-            tries = (NO_TER, LESS)
-            return HostCompiler((path,), _fingerprint(path), NO_PRE, C_ONLY + FEW_MAPPINGS, tries)
+            real, tries = os.path.basename(os.path.realpath(path)), (NO_TER, LESS)
+            own = NO_PRE + NO_DISTRIBUTION * ("g++" in real and "clang" not in real)
+            return HostCompiler((path,), _fingerprint(path), own, C_ONLY + FEW_MAPPINGS, tries)
     spec = importlib.util.find_spec("ziglang")
     if spec is not None and spec.origin:
         zig = str(Path(spec.origin).parent / "zig")
@@ -163,7 +162,6 @@ def _has_fast_wide(features: str) -> bool:
 
 def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
     """Compiler flags of a mode, in order."""
-    compiler = host_compiler()
     hooks: tuple[str, ...] = ()
     if mode == "sanitize":
         hooks = GCC_HOOKS if is_gcc() else CLANG_HOOKS
@@ -173,8 +171,8 @@ def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
         contraction = FAST if is_gcc() else CLANG_FAST
     wide = WIDE if mode == "run long" and _has_fast_wide(cpu_features()) else ()
     cache = (f"-DOW_LAST_CACHE={last_cache_bytes()}LL",) if mode in RUN else ()
-    own = *optimises, *compiler.flags, *(NO_DISTRIBUTION if is_gcc() else ())
-    return (*COMMON, *own, *contraction, *wide, *MODES[mode], *cache, *hooks)
+    own = *COMMON, *optimises, *host_compiler().flags
+    return (*own, *contraction, *wide, *MODES[mode], *cache, *hooks)
 
 
 def libraries(mode: str) -> tuple[str, ...]:

@@ -51,6 +51,10 @@ ELEMENT = re.compile(r"\b(?:load|store)\((\w+)")
 PART = "// -"
 
 
+# Lines of a row before its columns, at each, and behind them.
+Parts = Sequence[Sequence[str]]
+
+
 class Skewing:
     """Finds such loops in the lines of a function, and puts rows of them side by side."""
 
@@ -97,47 +101,37 @@ class Skewing:
         return self._written(nest, behind, [begin, body, end], own, quick.asked)
 
     def _written(
-        self,
-        nest: Nest,
-        behind: int,
-        parts: Sequence[Sequence[str]],
-        own: Sequence[str],
-        asked: Sequence[str],
+        self, nest: Nest, behind: int, parts: Parts, own: Sequence[str], asked: Sequence[str]
     ) -> list[str]:
         """The lines of rows side by side."""
-        begin, body, end = parts
-        i, j, first, last = nest.row, nest.column, nest.first, nest.last
-        left = [name for name in own if name in self.variables]
-        captured = [
-            "&",
-            i,
-            *(f"&{self._left}{v} = {v}" for v in left),
-            *(f"{v} = {v}" for v in own),
-        ]
-        leaves = [*end, *(f"{self._left}{v} = {v};" for v in left)]
-        ends = ["if constexpr (!is_column) {", *indented(*leaves, "return;"), "}"]
-        ends = ends if leaves else ["if constexpr (!is_column) return;"]
+        i, first, last = nest.row, nest.first, nest.last
+        by = f"loop_skewed<{ROWS}, {behind}>({i}, {first}, {last}, [&](const int64 {i}) OW_INLINED"
         is_long = f"loop_skews<{ROWS}, {behind}>({i}, {nest.rows}, {first}, {last})"
         return [
             f"// {ROWS} rows side by side, each {behind} columns behind the one above it",
             f"if ({' && '.join([is_long, *asked])}) {{",
             *indented(
                 f"LOOP_TICK({ROWS} * ({last} - ({first}) + 1));",
-                f"loop_skewed<{ROWS}, {behind}>({i}, {first}, {last}, "
-                f"[&](const int64 {i}) OW_INLINED {{",
-                *indented(
-                    *begin,
-                    f"return [{', '.join(captured)}]"
-                    f"(auto is_column, const int64 {j}) OW_INLINED_MUTABLE {{",
-                    *indented(*ends, *body),
-                    "};",
-                ),
+                f"{by} {{",
+                *indented(*parts[0], *self._row(nest, parts, own)),
                 "});",
                 f"{i} += {ROWS - 1};",
                 "continue;",
             ),
             "}",
         ]
+
+    def _row(self, nest: Nest, parts: Parts, own: Sequence[str]) -> list[str]:
+        """The lines of what computes a column of a row, or ends it."""
+        _, body, end = parts
+        left = [name for name in own if name in self.variables]
+        captured = ["&", nest.row, *(f"&{self._left}{v} = {v}" for v in left)]
+        captured += [f"{v} = {v}" for v in own]
+        leaves = [*end, *(f"{self._left}{v} = {v};" for v in left)]
+        ends = ["if constexpr (!is_column) {", *indented(*leaves, "return;"), "}"]
+        ends = ends if leaves else ["if constexpr (!is_column) return;"]
+        head = f"(auto is_column, const int64 {nest.column}) OW_INLINED_MUTABLE {{"
+        return [f"return [{', '.join(captured)}]{head}", *indented(*ends, *body), "};"]
 
     @property
     def _left(self) -> str:
