@@ -137,8 +137,8 @@ def host_compiler() -> HostCompiler:
         found = shutil.which(name)
         if found:
             path = os.path.abspath(found)  # an absolute path, in case PATH is relative
-            real, tries = os.path.basename(os.path.realpath(path)), (NO_TER, LESS)
-            own = NO_PRE + NO_DISTRIBUTION * ("g++" in real and "clang" not in real)
+            names, tries = f"{name} {os.path.basename(os.path.realpath(path))}", (NO_TER, LESS)
+            own = NO_PRE + NO_DISTRIBUTION * ("g++" in names and "clang" not in names)
             return HostCompiler((path,), _fingerprint(path), own, C_ONLY + FEW_MAPPINGS, tries)
     spec = importlib.util.find_spec("ziglang")
     if spec is not None and spec.origin:

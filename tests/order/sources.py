@@ -26,3 +26,7 @@ def sources(monkeypatch):
 
 def drawn(*shape):
     return np.random.default_rng(len(shape)).normal(size=shape)
+
+
+def whole(*shape):
+    return np.random.default_rng(len(shape)).integers(0, 9, shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from opweave.compiler.lines.text import INDENT
@@ -54,6 +54,26 @@ def end_of(lines: Sequence[CodeLine], at: int) -> int:
     return next(n for n in range(at + 1, len(lines)) if lines[n].depth == lines[at].depth)
 
 
+def rewritten(
+    texts: Sequence[str], others: Callable[[Sequence[CodeLine], int, int], list[str]]
+) -> list[str]:
+    """Lines with others in the place of blocks, outer ones first.
+
+    Args:
+        others: of all lines, and where a block's head and its end stand; none leave it as it is,
+            and what is in it is looked at.
+    """
+    lines = [line_of(text) for text in texts]
+    made = list[str]()
+    at = 0
+    while at < len(lines):
+        end = end_of(lines, at)
+        found = others(lines, at, end) if end > at else []
+        made += found or [texts[at]]
+        at = end + 1 if found else at + 1
+    return made
+
+
 def is_long(body: Sequence[CodeLine]) -> bool:
     """Whether a round may take long: it has a loop."""
     return any(line.text.startswith("for ") or "_of<" in line.text for line in body)
@@ -85,6 +105,11 @@ def assigned_in(body: Sequence[CodeLine]) -> set[str]:
 def declared_in(body: Sequence[CodeLine]) -> set[str]:
     """Names that lines declare."""
     return {name for line in body for name in DECLARED.findall(line.text)}
+
+
+def stored_to(body: Sequence[CodeLine]) -> set[str]:
+    """Pointers by which lines store elements."""
+    return {name for line in body for name in re.findall(r"\bstore\((\w+)", line.text)}
 
 
 def blocks_of(lines: Sequence[CodeLine]) -> Iterator[tuple[CodeLine, Sequence[CodeLine]]]:

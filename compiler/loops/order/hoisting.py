@@ -21,10 +21,10 @@ from opweave.compiler.loops.order.blocks import (
     CodeLine,
     assigned_in,
     declared_in,
-    end_of,
     indented,
     is_left,
     line_of,
+    rewritten,
     words_in,
     words_of,
 )
@@ -49,7 +49,7 @@ class Hoisted(NamedTuple):
 
     Attributes:
         lines: the body.
-        asked: what holds of a block of rounds where the lines are right.
+        asked: what has to hold of all its rounds, so that the lines are right.
     """
 
     lines: list[str]
@@ -58,33 +58,25 @@ class Hoisted(NamedTuple):
 
 def hoisted(texts: Sequence[str]) -> list[str]:
     """The lines of a function, with innermost loops that ask once for many rounds."""
-    lines = [line_of(text) for text in texts]
-    used = words_in(lines)
-    made: list[str] = []
-    at = 0
-    while at < len(texts):
-        end = end_of(lines, at)
-        found = _loop(lines[at : end + 1], texts[at : end + 1], used) if end > at else None
-        made += found or [texts[at]]
-        at = end + 1 if found else at + 1
-    return made
+    used = words_in([line_of(text) for text in texts])
+    return rewritten(
+        texts, lambda lines, at, end: _loop(lines[at : end + 1], texts[at : end + 1], used)
+    )
 
 
-def _loop(
-    lines: Sequence[CodeLine], texts: Sequence[str], used: Collection[str]
-) -> list[str] | None:
-    """An innermost loop by blocks of rounds; None if it is none, or its names are taken."""
+def _loop(lines: Sequence[CodeLine], texts: Sequence[str], used: Collection[str]) -> list[str]:
+    """An innermost loop by blocks of rounds; no lines if it is none, or its names are taken."""
     head, body = HEAD.fullmatch(lines[0].text), lines[1:-1]
     pause = [line.text for line in body[:1] if line.text.startswith("LOOP_PAUSE(")]
     body, depth = body[len(pause) :], lines[0].depth
     if head is None or not body or body[0].text != TICK or len(body) > LONGEST:
-        return None
+        return []
     if any(OTHERS.search(line.text) for line in body[1:]) or is_left(body):
-        return None
+        return []
     counter, first, last = head.groups()
     begin, end = f"{counter}from", f"{counter}to"
     if begin in used or end in used:
-        return None
+        return []
     rest = dedented(texts[1 + len(pause) : -1], depth)
     quick = quickened(body[1:], rest[1:], {counter: (begin, f"({end} - 1)")})
     block = f"for (int64 {counter} = {begin}; {counter} < {end}; ++{counter}) {{"

@@ -30,13 +30,14 @@ from opweave.compiler.loops.order.blocks import (
     CodeLine,
     assigned_in,
     begins_with,
-    end_of,
     indented,
     is_left,
     is_live,
     is_long,
     line_of,
     mentions,
+    rewritten,
+    stored_to,
     words_in,
     words_of,
 )
@@ -72,6 +73,11 @@ class ArrayUses:
             if (found := self.views.get(" + ".join(terms[:count]))) is not None:
                 return found
         return {None}
+
+    def uses(self, lines: Sequence[CodeLine], name: str) -> list[tuple[bool, Region]]:
+        """What lines look at of an array, and whether they only read it there."""
+        pointers = [each for line in lines for each in mentions(line, name)]
+        return [(is_read, r) for is_read, text in pointers for r in self.regions(text)]
 
 
 @dataclass
@@ -111,20 +117,13 @@ class Sharing:
 
     def shared(self, texts: Sequence[str]) -> list[str]:
         """The lines of the function, with loops that all cores share."""
-        lines = [line_of(text) for text in texts]
-        self.used = frozenset(self.variables).union(*(line.words for line in lines))
-        made: list[str] = []
-        at = 0
-        while at < len(lines):
-            end = end_of(lines, at)
-            found = self._found(lines, at, end) if end > at else None
-            if found is None:
-                made.append(texts[at])
-                at += 1
-            else:
-                made += self._written(found, texts[at : end + 1])
-                at = end + 1
-        return made
+        self.used = words_in([line_of(text) for text in texts]) | self.variables.keys()
+
+        def others(lines: Sequence[CodeLine], at: int, end: int) -> list[str]:
+            found = self._found(lines, at, end)
+            return [] if found is None else self._written(found, texts[at : end + 1])
+
+        return rewritten(texts, others)
 
     def _found(self, lines: Sequence[CodeLine], at: int, end: int) -> Shared | None:
         """The loop whose head and whose end are these lines, if it may be shared."""
@@ -176,17 +175,16 @@ class Sharing:
         """The arrays that rounds write to; none if one round looks at what another one writes."""
         known, written = self.arrays, list[str]()
         for name in {*known.written}.intersection(used):
-            pointers = [each for line in body for each in mentions(line, name)]
-            if all(is_read for is_read, _ in pointers):
+            regions = known.uses(body, name)
+            if all(is_read for is_read, _ in regions):
                 continue
             if name not in known.given:  # an array that the function makes
                 return []
-            regions = [(is_read, r) for is_read, text in pointers for r in known.regions(text)]
             if not is_by_rounds(regions, counter, {*local, *self.variables}, known.are_below):
                 return []
             written.append(name)
-        targets = {name for line in body for name in re.findall(r"\bstore\((\w+)", line.text)}
-        return sorted(written) if targets <= {*local, *known.given, *self.variables} else []
+        known_targets = {*local, *known.given, *self.variables}
+        return sorted(written) if stored_to(body) <= known_targets else []
 
     def _written(self, found: Shared, texts: Sequence[str]) -> list[str]:
         """The lines of a loop that is shared."""

@@ -16,17 +16,18 @@ round is asked before, for all of them, as in hoisting.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 
-from opweave.compiler.lines.indexing import Region
 from opweave.compiler.loops.order.blocks import (
+    CodeLine,
     begins_with,
     declared_in,
-    end_of,
     indented,
     line_of,
-    mentions,
+    rewritten,
+    stored_to,
+    words_in,
     words_of,
 )
 from opweave.compiler.loops.order.hoisting import quickened
@@ -49,8 +50,6 @@ BRANCH = re.compile(r"^(if|else)\b")
 ELEMENT = re.compile(r"\b(?:load|store)\((\w+)")
 # A line that parts one section from the next.
 PART = "// -"
-
-
 # Lines of a row before its columns, at each, and behind them.
 Parts = Sequence[Sequence[str]]
 
@@ -65,30 +64,25 @@ class Skewing:
 
     def skewed(self, texts: Sequence[str]) -> list[str]:
         """The lines of a function, with rows side by side."""
-        lines = [line_of(text) for text in texts]
-        self._used = frozenset(self.variables).union(*(line.words for line in lines))
-        made: list[str] = []
-        at = 0
-        while at < len(texts):
-            end = end_of(lines, at)
-            nest = nest_of(lines[at : end + 1], texts[at : end + 1]) if end > at + 1 else None
+        self._used = words_in([line_of(text) for text in texts]) | self.variables.keys()
+
+        def others(lines: Sequence[CodeLine], at: int, end: int) -> list[str]:
+            own = texts[at : end + 1]
+            nest = nest_of(lines[at : end + 1], own)
             rows = [] if nest is None else self._rows(nest)
             if nest is None or not rows:
-                made.append(texts[at])
-                at += 1
-            else:
-                inside = at + nest.head
-                made += [*texts[at:inside], *indented(*rows, by=lines[at].depth + 1)]
-                made += texts[inside : end + 1]
-                at = end + 1
-        return made
+                return []
+            inside = indented(*rows, by=lines[at].depth + 1)
+            return [*own[: nest.head], *inside, *own[nest.head :]]
+
+        return rewritten(texts, others)
 
     def _rows(self, nest: Nest) -> list[str]:
         """Rows side by side; nothing where that is not the same, or no faster."""
         is_short = sum(bool(line.words) for line in nest.lines) <= LONGEST
         own = self._own(nest) if is_short else None
-        behind = None if own is None else self._behind(nest, own)
-        if own is None or behind is None:
+        behind = None if own is None else self._behind(nest)
+        if own is None or behind is None or not self._waits(nest, own):
             return []
         parted = [*nest.before.texts, PART, *nest.body.texts, PART, *nest.after.texts]
         quick = quickened([line_of(text) for text in parted], parted, nest.ends(ROWS))
@@ -154,13 +148,11 @@ class Skewing:
             return None
         own = sorted(declared_in(before.lines) & (body.used | after.used))
         for name in filter(used.__contains__, self.variables):
-            if self.variables[name] == "LoopRoom":
-                return None
             where = [name in section.used for section in nest.sections]
             if name not in assigned or where in ([True, False, False], [False, False, True]):
                 continue  # sections of the same kind run in the order of rows
             is_early, is_here = name in before.assigned, name in body.assigned
-            if self.variables[name].endswith("*") or not begins_with(nest.lines, name):
+            if not begins_with(nest.lines, name):
                 return None
             if is_here and not is_early and not begins_with(body.lines, name):
                 return None
@@ -179,73 +171,72 @@ class Skewing:
         makes_arrays = any("[" in line.text for line in nest.before.lines if line.words)
         return elements <= known and not others & (known | pointers) and not makes_arrays
 
-    def _behind(self, nest: Nest, own: Collection[str]) -> int | None:
-        """How many columns a row is behind the one above it; None where nothing waits for what a
-        row computed before, or the lines do not say."""
+    def _behind(self, nest: Nest) -> int | None:
+        """How many columns a row is behind the one above it, which has by then what it reads; None
+        where rows have more of each other, or the lines do not say."""
         behind = 0
-        waits = any(
-            name in own and self.variables.get(name) in FLOATS and not begins_with(body, name)
-            for body in [nest.body.lines]
-            for name in nest.body.assigned
-        )
         for name in self._targets(nest):
-            regions = self._regions(nest, name)
-            if regions is None:
+            if (places := self._places(nest, name)) is not None:
+                behind = max(behind, _distance(places))
+                continue
+            uses = self.arrays.uses(nest.lines, name)
+            if not is_by_rounds(uses, nest.row, nest.changing, self.arrays.are_below):
                 return None
-            places = places_of(regions, nest)
-            are_in_body = name not in nest.before.used | nest.after.used
-            if places is not None and are_in_body:
-                needs = _needs(places)
-                waits, behind = waits or needs[1], max(behind, needs[0])
-            elif not is_by_rounds(regions, nest.row, nest.changing, self.arrays.are_below):
-                return None
-            else:
-                waits = waits or self._adds_up(nest, name)
-        return behind if waits and behind <= MOST_BEHIND else None
+        return behind if behind <= MOST_BEHIND else None
+
+    def _waits(self, nest: Nest, own: Collection[str]) -> bool:
+        """Whether a number waits for the one before it in its row; where none does, the compiler
+        of C computes several columns at once."""
+        lines = nest.body.lines
+        floats = (n for n in nest.body.assigned if self.variables.get(n) in FLOATS and n in own)
+        return any(not begins_with(lines, name) for name in floats) or any(
+            self._adds_up(nest, name) or _is_chain(self._places(nest, name) or ())
+            for name in self._targets(nest)
+        )
 
     def _targets(self, nest: Nest) -> list[str]:
         """Arrays that are written to; but for those seen before columns alone, or behind them
         alone, which rows do in their order."""
-        names = {n for line in nest.lines for n in re.findall(r"\bstore\((\w+)", line.text)}
-        names |= {n for line in nest.lines for n in line.words} & {*self.arrays.written}
-        found = []
-        for name in sorted(names):
-            uses = [each for line in nest.lines for each in mentions(line, name)]
-            where = [name in section.used for section in nest.sections]
-            if all(is_read for is_read, _ in uses):
-                continue
-            if where not in ([True, False, False], [False, False, True]):
-                found.append(name)
-        return found
+        names = sorted(stored_to(nest.lines))
+        where = {n: [n in section.used for section in nest.sections] for n in names}
+        return [n for n in names if where[n] not in ([True, False, False], [False, False, True])]
 
-    def _regions(self, nest: Nest, name: str) -> list[tuple[bool, Region]] | None:
-        """What is looked at of an array of the call; None of another one."""
-        if name not in self.arrays.given:
+    def _places(self, nest: Nest, name: str) -> set[Offset] | None:
+        """What columns look at of an array, counted from their own element."""
+        if name in nest.before.used | nest.after.used:
             return None
-        uses = [each for line in nest.lines for each in mentions(line, name)]
-        return [(is_read, r) for is_read, text in uses for r in self.arrays.regions(text)]
+        return places_of(self.arrays.uses(nest.lines, name), nest)
 
     def _adds_up(self, nest: Nest, name: str) -> bool:
         """Whether columns of a row change one number of an array, one after the other."""
-        if self.arrays.given[name].rstrip("*") not in FLOATS:
-            return False
-        uses = [each for line in nest.body.lines for each in mentions(line, name)]
-        regions = [r for _, text in uses for r in self.arrays.regions(text) if r is not None]
+        uses = self.arrays.uses(nest.body.lines, name)
+        regions = [region for _, region in uses if region is not None]
+        is_float = self.arrays.given[name].rstrip("*") in FLOATS
         is_changed = {is_read for is_read, _ in uses} == {True, False}
         changing = nest.changing - {nest.row}
-        return is_changed and not any(varies(f, changing) for r in regions for f, _ in r)
+        is_one = not any(varies(first, changing) for r in regions for first, _ in r)
+        return is_float and is_changed and is_one
 
 
-def _needs(places: Collection[Offset]) -> tuple[int, bool]:
-    """How far behind the row above a row has to be, and whether an element waits for its row."""
-    behind, waits = 0, False
+def _distances(places: Collection[Offset]) -> Iterator[tuple[int, int, bool]]:
+    """Rows and columns from a round that writes an element to one that looks at it, the other way
+    round where that is the later one; and whether that one reads it."""
     for written, other in product(places, places):
-        if written.is_read:
-            continue
         rows, columns = written.row - other.row, written.column - other.column
-        if rows < 0:
-            rows, columns = -rows, -columns
-        if rows:  # what comes first in rounds in order does so here
-            behind = max(behind, -columns // rows + 1)
-        waits |= not rows and other.is_read and 0 < columns <= MOST_CHAIN
-    return behind, waits
+        if not written.is_read:
+            yield (-rows, -columns, other.is_read) if rows < 0 else (rows, columns, other.is_read)
+
+
+def _distance(places: Collection[Offset]) -> int:
+    """How far behind the row above it a row has to be: what comes first in rounds in order does so
+    here, by a column at least."""
+    found = (-columns // rows + 1 for rows, columns, _ in _distances(places) if rows)
+    return max(found, default=0)
+
+
+def _is_chain(places: Collection[Offset]) -> bool:
+    """Whether an element is computed of one that lies a few columns before it."""
+    return any(
+        not rows and is_read and 0 < columns <= MOST_CHAIN
+        for rows, columns, is_read in _distances(places)
+    )
