@@ -60,6 +60,13 @@ def listed(x, found):
         found.append(s)
 
 
+def multiplied(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
 def solved(L, x):
     for i in range(x.shape[0]):
         s = x[i]
@@ -212,6 +219,7 @@ ONE_BY_ONE = {
     "counted on": (counted_on, (drawn(30, 50), np.zeros(30), np.full(30, 2**62 - 9))),
     "left early": (left_early, (drawn(30, 50), np.zeros(30), 12.0)),
     "listed": (listed, (drawn(30, 50), [])),
+    "integers": (multiplied, (whole(5, 40), whole(40, 21), np.zeros((5, 21), int))),
     "solved": (solved, (drawn(30, 30), drawn(30))),
     "going on": (going_on, (drawn(30, 50), np.zeros(30))),
     "a row": (beside_a_row, (drawn(40, 50), 6)),

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from opweave._loops.rolled import Rolled
+from opweave.compiler.lines.values import Size
+from opweave.compiler.loops.order.sharing import ArrayUses
+from opweave.compiler.loops.order.skewing import Skewing
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
 from tests.order.sources import BY_SIDE, drawn, sources, whole
 
@@ -56,6 +59,21 @@ def named_alike(x, y, left_s):
             s += x[i, j] * left_s
         y[i] = s
     return s
+
+
+def with_the_last(x, y):
+    for i in range(x.shape[0]):
+        s = t = x[i, 0]
+        for j in range(1, x.shape[1]):
+            t = x[i, j] * 2
+            s += t
+        y[i] = s + t
+
+
+def further_left_below(u):
+    for i in range(u.shape[0] - 1):
+        for j in range(3, u.shape[1]):
+            u[i, j] = u[i + 1, j - 3] * 0.5 + u[i, j - 1]
 
 
 def by_columns(u):
@@ -252,6 +270,8 @@ PROGRAMS = {
     "joined": (joined, (drawn(30, 40), np.zeros(30)), 0),
     "a name of ours": (scaled, (drawn(30, 50), 3.0, np.zeros(30)), 0),
     "names alike": (named_alike, (drawn(30, 50), np.zeros(30), 2.0), 0),
+    "with the last": (with_the_last, (drawn(30, 50), np.zeros(30)), 0),
+    "further left below": (further_left_below, (drawn(30, 120),), 4),
     "rows beyond": (beyond_rows, (drawn(30, 50), 32), 1),
     "columns beyond": (beyond_columns, (drawn(30, 50), drawn(45)), 0),
 }
@@ -288,3 +308,39 @@ def test_one_array_by_two_names_is_one():
         found[:] = drawn(30, 50)
         rolled(found, found[:, 1:])
     np.testing.assert_array_equal(found, expected)
+
+
+SECTIONS = """
+    for (int64 i_0 = 0; i_0 < n; i_0 += 1) {{
+        LOOP_TICK(1);
+        {before}
+        for (int64 j_0 = 0; j_0 < m; j_0 += 1) {{
+            LOOP_TICK(1);
+            t = load(x + i_0 * m + j_0) * v0;
+            s = s + t;
+        }}
+        {after}
+    }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "captured"),
+    [
+        ("const double v0 = load(x + i_0 * m); s = 0.0;", "", "&left_s = s, v0 = v0, s = s]"),
+        ("s = 0.0;", "last = s + t;", "&left_s = s, &left_t = t, s = s, t = t]"),
+        ("s = 0.0;", "last = last + s;", "&left_s = s, s = s]"),
+        ("const double v0[2] = {1.0, 2.0}; s = 0.0;", "", ""),
+        ("const double v0 = items.sum(); s = 0.0;", "", ""),
+        ("s = 0.0; other = s;", "", ""),
+        ("s = last;", "last = s;", ""),
+    ],
+)
+def test_what_a_row_has_for_itself_is_held_by_value(before, after, captured):
+    columns = {"x": {((Size.of("i_0"),) * 2, (Size.of("j_0"),) * 2)}}
+    arrays = ArrayUses({"x": "double*"}, (), columns, str, lambda a, b: False)
+    text = SECTIONS.format(before=before.replace("; ", ";\n        "), after=after)
+    lines = [line for line in text.split("\n") if line.strip()]
+    skewing = Skewing(dict.fromkeys(("s", "t", "last"), "double"), ["items"], arrays)
+    made = "\n".join(skewing.skewed(lines))
+    assert (f"[&, i_0, {captured}" in made) if captured else (made == "\n".join(lines))

@@ -16,7 +16,7 @@ round is asked before, for all of them, as in hoisting.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 
 from opweave.compiler.loops.order.blocks import (
@@ -151,12 +151,9 @@ class Skewing:
             where = [name in section.used for section in nest.sections]
             if name not in assigned or where in ([True, False, False], [False, False, True]):
                 continue  # sections of the same kind run in the order of rows
-            is_early, is_here = name in before.assigned, name in body.assigned
             if not begins_with(nest.lines, name):
                 return None
-            if is_here and not is_early and not begins_with(body.lines, name):
-                return None
-            if is_early or where[2]:
+            if name in before.assigned or where[2]:
                 own.append(name)
         return own
 
@@ -202,9 +199,7 @@ class Skewing:
         return [n for n in names if where[n] not in ([True, False, False], [False, False, True])]
 
     def _places(self, nest: Nest, name: str) -> set[Offset] | None:
-        """What columns look at of an array, counted from their own element."""
-        if name in nest.before.used | nest.after.used:
-            return None
+        """What is looked at of an array, where all of it is counted from a column's element."""
         return places_of(self.arrays.uses(nest.lines, name), nest)
 
     def _adds_up(self, nest: Nest, name: str) -> bool:
@@ -218,25 +213,23 @@ class Skewing:
         return is_float and is_changed and is_one
 
 
-def _distances(places: Collection[Offset]) -> Iterator[tuple[int, int, bool]]:
-    """Rows and columns from a round that writes an element to one that looks at it, the other way
-    round where that is the later one; and whether that one reads it."""
-    for written, other in product(places, places):
-        rows, columns = written.row - other.row, written.column - other.column
-        if not written.is_read:
-            yield (-rows, -columns, other.is_read) if rows < 0 else (rows, columns, other.is_read)
-
-
 def _distance(places: Collection[Offset]) -> int:
-    """How far behind the row above it a row has to be: what comes first in rounds in order does so
-    here, by a column at least."""
-    found = (-columns // rows + 1 for rows, columns, _ in _distances(places) if rows)
+    """How far behind the row above it a row has to be: of two rounds in other rows, one of which
+    writes what the other looks at, the first comes first here too, by a column at least."""
+    found = (
+        (other.column - written.column) // (written.row - other.row) + 1
+        for written, other in product(places, places)
+        if not written.is_read and written.row != other.row
+    )
     return max(found, default=0)
 
 
 def _is_chain(places: Collection[Offset]) -> bool:
     """Whether an element is computed of one that lies a few columns before it."""
     return any(
-        not rows and is_read and 0 < columns <= MOST_CHAIN
-        for rows, columns, is_read in _distances(places)
+        other.is_read
+        and not written.is_read
+        and written.row == other.row
+        and 0 < written.column - other.column <= MOST_CHAIN
+        for written, other in product(places, places)
     )
