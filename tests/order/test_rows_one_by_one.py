@@ -67,6 +67,12 @@ def multiplied(A, B, C):
                 C[i, j] += A[i, k] * B[k, j]
 
 
+def far_back(u):
+    for i in range(u.shape[0]):
+        for j in range(5, u.shape[1]):
+            u[i, j] += u[i, j - 5] * 0.5
+
+
 def solved(L, x):
     for i in range(x.shape[0]):
         s = x[i]
@@ -220,6 +226,7 @@ ONE_BY_ONE = {
     "left early": (left_early, (drawn(30, 50), np.zeros(30), 12.0)),
     "listed": (listed, (drawn(30, 50), [])),
     "integers": (multiplied, (whole(5, 40), whole(40, 21), np.zeros((5, 21), int))),
+    "far back": (far_back, (drawn(30, 50),)),
     "solved": (solved, (drawn(30, 30), drawn(30))),
     "going on": (going_on, (drawn(30, 50), np.zeros(30))),
     "a row": (beside_a_row, (drawn(40, 50), 6)),

@@ -70,6 +70,14 @@ def with_the_last(x, y):
         y[i] = s + t
 
 
+def in_all(x, total):
+    for i in range(x.shape[0]):
+        s = x[i, 0]
+        for j in range(1, x.shape[1]):
+            s += x[i, j]
+        total[0] = total[0] * 0.5 + s
+
+
 def further_left_below(u):
     for i in range(u.shape[0] - 1):
         for j in range(3, u.shape[1]):
@@ -272,6 +280,7 @@ PROGRAMS = {
     "names alike": (named_alike, (drawn(30, 50), np.zeros(30), 2.0), 0),
     "with the last": (with_the_last, (drawn(30, 50), np.zeros(30)), 0),
     "further left below": (further_left_below, (drawn(30, 120),), 4),
+    "in all": (in_all, (drawn(30, 50), np.zeros(1)), 0),
     "rows beyond": (beyond_rows, (drawn(30, 50), 32), 1),
     "columns beyond": (beyond_columns, (drawn(30, 50), drawn(45)), 0),
 }
