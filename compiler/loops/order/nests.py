@@ -68,11 +68,15 @@ class Nest(NamedTuple):
         """Names of what is another thing in another round."""
         return assigned_in(self.lines) | declared_in(self.lines) | {self.row, self.column}
 
+    @property
+    def begin(self) -> str:
+        """C text of the first column within a sum or a product."""
+        return self.first if self.first.isalnum() else f"({self.first})"
+
     def ends(self, rows: int) -> dict[str, tuple[str, str]]:
         """C texts of both counters in the first and in the last round of so many rows."""
-        first = self.first if self.first.isalnum() else f"({self.first})"
         last_row = f"({self.row} + {rows - 1})"
-        return {self.row: (self.row, last_row), self.column: (first, f"({self.last} - 1)")}
+        return {self.row: (self.row, last_row), self.column: (self.begin, f"({self.last} - 1)")}
 
 
 def nest_of(lines: Sequence[CodeLine], texts: Sequence[str]) -> Nest | None:

@@ -101,11 +101,13 @@ class Skewing:
         i, first, last = nest.row, nest.first, nest.last
         by = f"loop_skewed<{ROWS}, {behind}>({i}, {first}, {last}, [&](const int64 {i}) OW_INLINED"
         is_long = f"loop_skews<{ROWS}, {behind}>({i}, {nest.rows}, {first}, {last})"
+        columns = f"{behind} column{'s' * (behind > 1)}"
+        how = f", each {columns} behind the one above it" if behind else ""
         return [
-            f"// {ROWS} rows side by side, each {behind} columns behind the one above it",
+            f"// {ROWS} rows side by side{how}",
             f"if ({' && '.join([is_long, *asked])}) {{",
             *indented(
-                f"LOOP_TICK({ROWS} * ({last} - ({first}) + 1));",
+                f"LOOP_TICK({ROWS} * ({last} - {nest.begin} + 1));",
                 f"{by} {{",
                 *indented(*parts[0], *self._row(nest, parts, own)),
                 "});",
