@@ -30,6 +30,7 @@ class Storing(Applied):
 
     Attributes:
         temporary: names of arrays that hold what they do until their line runs again.
+        rooms: of those whose memory a name may take over, the room.
         orders: of arrays that are made, those whose order NumPy lays them out in; "" for one
             that does not lie row by row.
         by_rows: of arrays that are read in another shape, as they lie.
@@ -38,6 +39,7 @@ class Storing(Applied):
     def __init__(self, text: Text, numbers: AllNumbers):
         super().__init__(text, numbers)
         self.temporary: set[str] = set()
+        self.rooms: dict[str, str] = {}
         self.orders: dict[str, set[str]] = {}
         self.by_rows: set[str] = set()
 
@@ -166,8 +168,14 @@ class Storing(Applied):
 
     def copied(self, region: Strided) -> Elements:
         """The elements of a region, as an array that nobody else has."""
+        is_dense = region.strides == dense_strides(region.sizes)
+        lies_at = region.base if is_dense and region.pointer == region.base else ""
         return Elements(
-            region.dtype, region.sizes, lambda places: self.element(region, places), (region,)
+            region.dtype,
+            region.sizes,
+            lambda places: self.element(region, places),
+            (region,),
+            lies_at=lies_at,
         )
 
     def room(self) -> str:
@@ -178,6 +186,7 @@ class Storing(Applied):
         """An array in a room, of which nobody reads what it had."""
         base = self.text.fresh("t")
         self.temporary.add(base)
+        self.rooms[base] = room
         counted = ", ".join(s.text for s in sizes if not s.is_one) or "1"
         self.text.add(f"{dtype.storage}* const {base} = {room}.of<{dtype.storage}>({counted});")
         self.numbers.fault(f"{base} == 0", "LOOP_NO_MEMORY")

@@ -169,6 +169,7 @@ class Elements:
         element: C text of an element, by the places along the axes; it may write lines before.
         reads: what it reads.
         cost: of an element, in instructions, roughly.
+        lies_at: where all of it lies already, in memory that nobody else may have.
     """
 
     dtype: DType
@@ -176,6 +177,7 @@ class Elements:
     element: Callable[[Sequence[str]], str]
     reads: tuple[Strided, ...] = ()
     cost: int = 0
+    lies_at: str = ""
 
     @property
     def rank(self) -> int:

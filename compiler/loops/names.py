@@ -153,10 +153,12 @@ class LoopNames(Keeping):
         if value.rank == 0:
             raise NoLoopError("an array without dimensions")
         if place is None:
-            made = self.view_in(second, value.dtype, value.sizes)
-            self.store(made, value)
-            self.text.add(f"exchange({first}, {second});")
-            place = made.pointer
+            place, room = value.lies_at, self.room_of(value.lies_at)
+            if room is None:
+                made = self.view_in(second, value.dtype, value.sizes)
+                self.store(made, value)
+                place, room = made.pointer, second
+            self.text.add(f"exchange({first}, {room});")
         writes, sizes = {holder: place}, list[Size]()
         for axis, size in enumerate(value.sizes):
             if not self.is_fixed(size) or self.is_known("sizes", name):
