@@ -292,11 +292,3 @@ def check_made(held: Held) -> None:
         raise NoLoopError("a comprehension that is no argument, and not all that a name gets")
     for item in held.items if isinstance(held, Several) else ():
         check_made(item)
-
-
-def same_kind(a: Held, b: Held) -> bool:
-    """Whether a name may hold one or the other: in C they are of one type."""
-    if isinstance(a, Number) and isinstance(b, Number):
-        ways = (bool(a.maybe), bool(a.whole)) == (bool(b.maybe), bool(b.whole))
-        return (a.type, a.text) == (b.type, b.text) and ways
-    return a == b

@@ -19,7 +19,6 @@ from opweave.compiler.lines.values import (
     Number,
     Size,
     Strided,
-    same_kind,
 )
 from opweave.compiler.loops.names import LoopNames
 
@@ -274,3 +273,11 @@ def plain(held: Held) -> Held:
     if held.type is bool:
         low, high = 0, 1
     return Number(held.type, held.text, size, low, high)
+
+
+def same_kind(a: Held, b: Held) -> bool:
+    """Whether a name may hold one or the other: in C they are of one type."""
+    if isinstance(a, Number) and isinstance(b, Number):
+        ways = (bool(a.maybe), bool(a.whole)) == (bool(b.maybe), bool(b.whole))
+        return (a.type, a.text) == (b.type, b.text) and ways
+    return a == b

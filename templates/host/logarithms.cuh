@@ -8,11 +8,13 @@ OW_NO_CONTRACTION
 
 template <class T> struct LogConstants;
 template <> struct LogConstants<float> {
+    static constexpr float NORMAL = 0x1p-126f, UNITS = 149;  // the smallest; how often a unit doubles to 1
     static constexpr Pair<float> PER_LN2 = {1.44269502f, 1.92596303e-08f}, PER_LN10 = {0.434294492f, -1.010305e-08f};
     // the first of each in so few digits that its product with an exponent is exact
     static constexpr Pair<float> LN2 = {0.693359375f, -2.12194440e-4f}, LOG2 = {0.301025390625f, 4.60503907e-06f};
 };
 template <> struct LogConstants<double> {
+    static constexpr double NORMAL = 0x1p-1022, UNITS = 1074;
     static constexpr Pair<double> PER_LN2 = {1.4426950408889634, 2.0355273740931033e-17};
     static constexpr Pair<double> PER_LN10 = {0.4342944819032518, 1.098319650216765e-17};
     static constexpr Pair<double> LN2 = {0.6931471803691238, 1.9082149292705877e-10};
@@ -21,29 +23,23 @@ template <> struct LogConstants<double> {
 
 // A number from 0 on as m 2**e with m from sqrt(1/2) to sqrt(2): e and m - 1.
 template <class T> struct Mantissa { T e, f; };
-OW_INLINE Mantissa<float> mantissa_of(float x) {
-    const bool small = x < 0x1p-126f;
-    const unsigned shifted = host_bits(small ? raised(x) : x) - 0x3f3504f3u;
-    const float f = host_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
-    return {(float)((int)shifted >> 23) - (small ? 149.0f : 0.0f), f};
-}
-OW_INLINE Mantissa<double> mantissa_of(double x) {
-    const bool small = x < 0x1p-1022;
-    const unsigned long long shifted = host_bits(small ? raised(x) : x) - 0x3fe6a09e667f3bcdULL;
-    // the exponent plus 2048, as a double without a conversion that AVX2 lacks
-    const double biased = host_double(0x4330000000000000ULL + ((shifted ^ 1ULL << 63) >> 52));
-    const double f = host_double((shifted & 0x000fffffffffffffULL) + 0x3fe6a09e667f3bcdULL) - 1.0;
-    return {biased - (small ? 4503599627373618.0 : 4503599627372544.0), f};
-}
 OW_INLINE Mantissa<float> mantissa_of_normal(float x) {
     const unsigned shifted = host_bits(x) - 0x3f3504f3u;
     return {(float)((int)shifted >> 23), host_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0f};
 }
 OW_INLINE Mantissa<double> mantissa_of_normal(double x) {
     const unsigned long long shifted = host_bits(x) - 0x3fe6a09e667f3bcdULL;
+    // the exponent plus 2048, as a double without a conversion that AVX2 lacks
     const double biased = host_double(0x4330000000000000ULL + ((shifted ^ 1ULL << 63) >> 52));
     const double f = host_double((shifted & 0x000fffffffffffffULL) + 0x3fe6a09e667f3bcdULL) - 1.0;
     return {biased - 4503599627372544.0, f};
+}
+// Of a subnormal number, the count of its smallest units.  By a mask: of a choice g++ computes both ways to the end.
+template <class T> OW_INLINE Mantissa<T> mantissa_of(T x) {
+    using U = typename Format<T>::Bits;
+    const U small = mask_if<U>(x < LogConstants<T>::NORMAL), bits = host_bits(x);
+    const Mantissa<T> m = mantissa_of_normal(of_bits(bits ^ (small & (bits ^ host_bits(raised(x))))));
+    return {m.e - of_bits(small & host_bits(LogConstants<T>::UNITS)), m.f};
 }
 // What log(1 + f) has behind f - f * f / 2, over f * f * f.
 OW_INLINE float log_tail(float f) {
