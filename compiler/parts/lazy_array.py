@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator as operator_module
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from sys import getrefcount
 from types import BuiltinMethodType
 from typing import Any
 
@@ -32,6 +33,9 @@ BY_PYTHON: dict[str, Callable[..., Any]] = {
 MEMORY = (
     "__array_interface__", "__array_struct__", "__dlpack__", "__dlpack_device__", "__setstate__",
 )  # fmt: skip
+# References at most: to a stand-in that one name or place of the user has, its method, a variable
+# and the call that counts; and to its array from ``Given`` twice, a returned value and that call.
+NAMED_ONCE, MADE_HERE = 4, 3
 # Types of operands that have no say in an operator.
 PLAIN = (np.ndarray, int, float)
 # Of the ends of a slice.
@@ -61,6 +65,9 @@ class ArrayMethod:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         array, name = self.__self__, self.__name__
+        if name == "resize" and "refcheck" not in kwargs and getrefcount(array) <= NAMED_ONCE:
+            # NumPy refuses where anybody else has the array, and would take us for such a one
+            kwargs |= {"refcheck": getrefcount(array._array()) > MADE_HERE}
         run = array._or_eagerly if args or kwargs else array._or_eagerly_unwatched
         try:
             return run(

@@ -212,3 +212,91 @@ def test_errors_in_place_have_the_users_operator_and_line():
         ow.fuse(too_many_rows)(np.ones(6))
     with pytest.raises(errors.UnsupportedError, match=r"a view that may be a copy.*\.copy\(\)"):
         ow.fuse(through_a_copy, fullgraph=True)(np.asfortranarray(np.ones((30, 40))))
+
+
+def resized(x):
+    y = np.sin(x) * 2
+    y.resize(10)
+    return y
+
+
+def resized_when_filled(x):
+    y = np.empty_like(x)
+    np.sin(x, out=y)
+    y *= 2
+    y.resize((2, len(x)))
+    return y
+
+
+def resized_in_a_list(x):
+    y = [np.sin(x) * 2]
+    y[0].resize(10)
+    return y[0]
+
+
+def resized_by_its_method(x):
+    y = np.sin(x) * 2
+    resize = y.resize
+    resize(10)
+    return y
+
+
+def resized_behind_a_view(x):
+    y = np.sin(x) * 2
+    part = y[2:]
+    total = part.sum()
+    del part
+    y.resize(10)
+    return y, total
+
+
+def with_two_names(x):
+    y = np.sin(x) * 2
+    z = y
+    y.resize(10)
+    return y, z
+
+
+def with_a_view(x):
+    y = np.sin(x) * 2
+    z = y[2:]
+    y.resize(10)
+    return y, z
+
+
+def with_an_iterator(x):
+    y = np.sin(x) * 2
+    z = y.flat
+    y.resize(10)
+    return y, z
+
+
+def of_the_caller(x):
+    x.resize(10)
+    return x * 2
+
+
+OWN = (
+    resized, resized_when_filled, resized_in_a_list, resized_by_its_method, resized_behind_a_view,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", OWN)
+def test_an_array_of_the_function_s_own_is_resized(function):
+    x = np.linspace(0, 1, 200_000)
+    expected, fused = function(x), ow.fuse(function)
+    for _ in range(3):
+        for wanted, found in zip(expected, fused(x), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "function", [with_two_names, with_a_view, with_an_iterator, of_the_caller]
+)
+def test_no_array_is_resized_that_somebody_else_has(function):
+    x = np.linspace(0, 1, 200_000)
+    before, own = x.copy(), x
+    for run in (function, ow.fuse(function)):
+        with pytest.raises(ValueError, match="cannot resize"):
+            run(x)
+    np.testing.assert_array_equal(own, before)
