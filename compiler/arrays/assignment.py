@@ -86,8 +86,8 @@ def check_target(target: Any, name: str) -> None:
                 f"twice ({tracer.where()}); index the argument itself, or write to a .copy()"
             )
         raise UnsupportedError(
-            f"{name}: writes into an argument ({tracer.where()}); return the new value, or "
-            "pass the array as out= to the fused function"
+            f"{name}: writes into an argument, which neither a step of ow.repeat nor an operator "
+            f"of torch may ({tracer.where()}); return the new value, or write to a .copy()"
         )
     if tracer.is_locked(target) or tracer.is_locked(root):
         raise LockedViewError(f"{name}: writes into a view that is read-only ({tracer.where()})")
