@@ -18,6 +18,7 @@ from opweave.compiler.lines.left import (
 from opweave.compiler.lines.values import Held, Strided
 from opweave.compiler.loops.entering import Entering
 from opweave.compiler.loops.given import FUNCTION, LoopCall, Parameter
+from opweave.compiler.loops.order.first_rounds import FirstRounds
 from opweave.compiler.loops.order.hoisting import hoisted
 from opweave.compiler.loops.order.sharing import ArrayUses, Sharing
 from opweave.compiler.loops.order.skewing import Skewing
@@ -109,5 +110,6 @@ class Rendering(Entering):
             self.facts.is_below,
         )
         behind = " ".join(word for result in results for word in result.words)
-        lines = Sharing(variables, alone, memory, behind).shared(self.text.lines)
+        lines = FirstRounds(variables, behind).joined(self.text.lines)
+        lines = Sharing(variables, alone, memory, behind).shared(lines)
         return hoisted(Skewing(variables, alone, memory).skewed(lines))
