@@ -194,7 +194,7 @@ def test_random_recurrences_are_those_of_python(seed, tmp_path, sources):
     for each in range(seed * 8, seed * 8 + 8):
         text = recurrence(each)
         function = loaded(text, tmp_path, f"recurrence_{each}").program
-        for shape in ((17, 12), (9, 1)):
+        for shape in ((17, 40), (9, 1)):
             args = drawn(*shape), np.zeros(shape), 0.75
             assert is_same(called(function, args), run_in_c(function, args), exactly=True), text
         joined += "bool first" not in sources[-1]
@@ -203,7 +203,9 @@ def test_random_recurrences_are_those_of_python(seed, tmp_path, sources):
 
 VARIABLES = {
     "s": "double", "s_": "double", "u": "double", "u_": "double", "f": "float", "f_": "float",
-    "q": "int64", "q_": "double", "b": "double", "c": "double",
+    "q": "int64", "q_": "double", "b": "double", "c": "double", "chosen1": "double",
+    "chosen2": "double", "chosen3": "double", "whole": "int64", "room1": "LoopRoom",
+    "room2": "LoopRoom",
 }  # fmt: skip
 LOOP = """{before}
 bool first0 = true;
@@ -226,7 +228,24 @@ ALIKE = {
         "if (p) {|    s_ = 0.0 + a;|}|else {|    s_ = 0.0 - a;|}|b = s_;",
         "if (p) {|    s_ = s_ + a;|}|else {|    s_ = s_ - a;|}|b = s_;"),
 }  # fmt: skip
+OWN = ("chosen1 = 0.0;|s_ = chosen1 * a;", "chosen2 = s_;|s_ = chosen2 * a;")
+ALIKE |= {
+    "by variables of their own": OWN,
+    "by rooms of their own": (
+        "double* const t1 = room1.of<double>(n);|s_ = 0.0 + load(t1);",
+        "double* const t2 = room2.of<double>(n);|s_ = s_ + load(t2);"),
+}  # fmt: skip
 UNLIKE = {
+    "two variables in one's place": (
+        "chosen1 = a;|chosen1 = b;|s_ = 0.0 + chosen1 * chosen1;",
+        "chosen2 = a;|chosen3 = b;|s_ = s_ + chosen2 * chosen3;"),
+    "one variable in the place of two": (
+        "chosen1 = a;|chosen3 = b;|s_ = 0.0 + chosen1;",
+        "chosen2 = a;|chosen2 = b;|s_ = s_ + chosen2;"),
+    "a variable of another type": (
+        "chosen1 = b;|s_ = chosen1 * 0.0;", "whole = b;|s_ = whole * s_;"),
+    "a variable that the round before has left": (
+        "s_ = chosen1 + 0.0;|chosen1 = a;", "s_ = chosen2 + s_;|chosen2 = a;"),
     "another number": ("s_ = a * 1.0;", "s_ = a * s_;"),
     "another name": ("s_ = a * 0.0;", "s_ = b * s_;"),
     "another sign": ("s_ = a + 0.0;", "s_ = a - s_;"),
@@ -280,6 +299,10 @@ def test_texts_that_are_not_alike_stay(case):
 
 PLAIN = ALIKE["as it is"]
 AROUND = {
+    "read behind of the others": (text_of(OWN, behind="b = chosen2;"), ""),
+    "read before of the others": (text_of(OWN, before="b = chosen2;\ns = 0.0;"), ""),
+    "read behind of the first": (text_of(OWN, behind="b = chosen1;"), ""),
+    "left by the others": (text_of(OWN), "chosen2"),
     "read behind a loop without rounds": (text_of(PLAIN, behind="b = s_;"), ""),
     "a result": (text_of(PLAIN), "s_"),
     "read by the loop's head": (text_of(PLAIN, end="s_"), ""),

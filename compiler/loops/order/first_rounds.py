@@ -34,6 +34,7 @@ from opweave.compiler.loops.order.blocks import (
     end_of,
     is_live,
     line_of,
+    words_in,
 )
 
 FIRST = re.compile(r"bool (first\d+) = true;")
@@ -131,15 +132,24 @@ class FirstRound:
             self.lines.append(tokens._replace(all=tuple(found)))
 
 
-def is_alike(first: Sequence[Tokens], made: Sequence[Tokens]) -> bool:
-    """Whether a first round is what was made of another one, but for names that they declare."""
+def is_alike(
+    first: Sequence[Tokens],
+    made: Sequence[Tokens],
+    its: Mapping[str, str] = {},
+    ours: Mapping[str, str] = {},
+) -> bool:
+    """Whether a first round is what was made of another one, but for names that they declare.
+
+    ``its`` and ``ours``: variables that nothing else uses, with their types.
+    """
     names = dict[str, str]()
-    for its, own in zip(first, made, strict=False):
-        pairs = zip(its.all, own.all, strict=False)
-        names |= {b: a for a, b in pairs if b in own.declared}
-        if its.all != tuple(names.get(token, token) for token in own.all):
+    for line, own in zip(first, made, strict=False):
+        for a, b in zip(line.all, own.all, strict=False):
+            if b in own.declared or (b in ours and ours[b] == its.get(a)):
+                names.setdefault(b, a)
+        if line.all != tuple(names.get(token, token) for token in own.all):
             return False
-    return len(first) == len(made)
+    return len(first) == len(made) and len({*names.values()}) == len(names)
 
 
 class FirstRounds:
@@ -176,7 +186,8 @@ class FirstRounds:
             made.run(others)
         except DiffersError:
             return []
-        if not is_alike([*map(Tokens.of, first)], made.lines):
+        its, ours = self._own(lines, at + 4, close - 1), self._own(lines, close + 1, end)
+        if not is_alike([*map(Tokens.of, first)], made.lines, its, ours):
             return []
         space = texts[at][: -len(texts[at].lstrip())]
         known = [f"{space}{name} = {value};" for name, value in begins.items()]
@@ -184,6 +195,16 @@ class FirstRounds:
         head, lines = at + len(known), [line_of(text) for text in found]
         is_read = any(self._is_read(lines, head, end_of(lines, head), name) for name in begins)
         return [] if is_read else found
+
+    def _own(self, lines: Sequence[CodeLine], at: int, end: int) -> dict[str, str]:
+        """Variables that only some lines use, and whose value from before is not read."""
+        outside = self.behind | words_in(lines[:at]) | words_in(lines[end:])
+        used = (self.variables.keys() & words_in(lines[at:end])) - outside
+        return {
+            name: self.variables[name]
+            for name in used
+            if self.variables[name] == "LoopRoom" or begins_with(lines[at:end], name) is not None
+        }
 
     def _is_read(self, lines: Sequence[CodeLine], head: int, end: int, name: str) -> bool:
         """Whether a variable may be read by a loop's head, or behind one that had no round."""

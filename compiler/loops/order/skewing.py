@@ -30,6 +30,7 @@ from opweave.compiler.loops.order.blocks import (
     words_in,
     words_of,
 )
+from opweave.compiler.loops.order.choices import without_branches
 from opweave.compiler.loops.order.hoisting import quickened
 from opweave.compiler.loops.order.nests import Nest, Offset, nest_of, places_of
 from opweave.compiler.loops.order.sharing import ArrayUses, is_by_rounds, varies
@@ -88,7 +89,7 @@ class Skewing:
         quick = quickened([line_of(text) for text in parted], parted, nest.ends(ROWS))
         code = [line.text for line in map(line_of, quick.lines) if line.words]
         first, second = (n for n, text in enumerate(quick.lines) if text == PART)
-        body = quick.lines[first + 1 : second]
+        body = without_branches(quick.lines[first + 1 : second], self.variables)
         if any(map(NEVER.search, code)) or any(BRANCH.search(text.lstrip()) for text in body):
             return []
         begin, end = quick.lines[:first], quick.lines[second + 1 :]
