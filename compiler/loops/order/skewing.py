@@ -44,7 +44,7 @@ MOST_BEHIND, MOST_CHAIN = 8, 3
 # Types of which C keeps the order of sums.
 FLOATS = ("float", "double", "complex64", "complex128", "float16", "bfloat16")
 # What rows side by side do not have: another end, an error, and what is not their own; and in
-# their columns branches, since one that was foretold wrongly would hold up all rows.
+# their columns branches that are no choices: one that was foretold wrongly holds up all rows.
 NEVER = re.compile(r"\b(LOOP_\w+|return|break|continue|watch|made)\b")
 BRANCH = re.compile(r"^(if|else)\b")
 # An element that is looked at.
