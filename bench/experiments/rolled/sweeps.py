@@ -86,6 +86,46 @@ def summed_area(d: Any) -> None:
             d[i, j] += d[i - 1, j] + d[i, j - 1] - d[i - 1, j - 1]
 
 
+def smoothed(y: Any, x: Any, a: float) -> None:
+    """A first-order filter of each row, from a number of Python."""
+    for c in range(y.shape[0]):
+        s = 0.0
+        for t in range(y.shape[1]):
+            s = a * s + (1 - a) * x[c, t]
+            y[c, t] = s
+
+
+def biquad(y: Any, x: Any, b: Any, a: Any) -> None:
+    """A second-order filter of each row, with two numbers as its state."""
+    for c in range(y.shape[0]):
+        z1 = 0.0
+        z2 = 0.0
+        for t in range(y.shape[1]):
+            v = x[c, t]
+            y[c, t] = b[0] * v + z1
+            z1 = b[1] * v + z2 - a[0] * y[c, t]
+            z2 = b[2] * v - a[1] * y[c, t]
+
+
+def envelope(y: Any, x: Any, rise: float, fall: float) -> None:
+    """The level of each row, which rises and falls at another pace."""
+    for c in range(y.shape[0]):
+        e = 0.0
+        for t in range(y.shape[1]):
+            v = abs(x[c, t])
+            pace = rise if v > e else fall
+            e = pace * e + (1 - pace) * v
+            y[c, t] = e
+
+
+def of_smoothing(n: int, rng: Drawn) -> tuple[Any, ...]:
+    return np.zeros((n, n)), rng.random((n, n)), 0.9
+
+
+def of_envelope(n: int, rng: Drawn) -> tuple[Any, ...]:
+    return np.zeros((n, n)), rng.standard_normal((n, n)), 0.1, 0.9
+
+
 def of_filter(n: int, rng: Drawn) -> tuple[Any, ...]:
     table = rng.random((n, n))
     return np.zeros((n, n)), table, np.array([0.2, 0.4, 0.2]), np.array([-0.5, 0.3])
@@ -117,6 +157,9 @@ PROGRAMS = {
         Program(warped, of_warping, 48, 400, 40),
         Program(aligned, of_alignment, 48, 400, 40),
         Program(summed_area, fields(1), 48, 400, 40),
+        Program(smoothed, of_smoothing, 48, 400, 40),
+        Program(biquad, of_filter, 48, 400, 40),
+        Program(envelope, of_envelope, 48, 400, 40),
     )
 }
 
