@@ -53,12 +53,14 @@ class Arithmetic(Eithers):
         return self.apply(BINARY[op][0], a, b)
 
     def _power(self, a: Computed, b: Computed) -> Held:
-        """A power; arrays take some exponents through another ufunc, numbers do not."""
+        """A power, of some exponents by another ufunc, with the bits that kernels have."""
         dtype = a.type if isinstance(a, Number) else a.dtype
         exponent = b.known if isinstance(b, Number) and type(b.type) is type else None
         if isinstance(a, Number) and a.is_pair:
             return self.numbers.raised_by_numpy(a, exponent)
-        if not isinstance(a, Number) and isinstance(dtype, DType):
+        # NumPy's numbers have infinity of 0.5 and -infinity, and of integers no square
+        is_alike = not isinstance(a, Number) or (dtype in (F64, F32) and exponent != 0.5)
+        if isinstance(dtype, DType) and is_alike:
             short = power_by_number(dtype.kind, exponent)
             if short != "power":
                 return self.apply(short, a)

@@ -41,6 +41,7 @@ GROUPS: dict[str, OneOf] = {
     "real": OneOf(frozenset((int, float, F64)), F64),
     "pair": OneOf(frozenset((complex, C128)), C128),
 }
+INTEGERS = (int, bool)  # of Python, in arithmetic
 OF_NUMPYS: dict[NumberType, type] = {F64: float, I64: int, BOOL: bool, C128: complex}
 
 
@@ -79,7 +80,7 @@ def whole_of(number: Number) -> str:
     """
     if number.type is int and not is_exact(number):
         raise UnknownError("an integer of Python, or a float, that may be longer than 53 bits")
-    return number.whole or ("true" if number.type is int else "false")
+    return number.whole or ("true" if number.type in INTEGERS else "false")
 
 
 def is_strong(operand: Computed) -> bool:
@@ -208,7 +209,7 @@ class Eithers(Reducing):
 
     def _whole_result(self, op: type[ast.operator], a: Number, b: Number) -> str:
         """C text: whether the result is an integer of Python's; "" where it is none."""
-        if not all(o.whole or o.type is int for o in (a, b)):
+        if not all(o.whole or o.type in INTEGERS for o in (a, b)):
             return ""
         wholes = [whole_of(o) for o in (a, b)]
         if op is ast.Div and not all(is_exact(o) for o in (a, b) if o.type is int):

@@ -262,3 +262,36 @@ def to_a_base(x, base, found):
 )
 def test_gcd_and_log_to_a_base_do_what_pythons_do(function, args):
     assert is_same(called(function, args), run_in_c(function, args), True)
+
+
+def square_of_each(x, y):
+    for i in range(len(x)):
+        y[i] = x[i] ** 2
+
+
+def cube_of_each(x, y):
+    for i in range(len(x)):
+        y[i] = x[i] ** 3.0
+
+
+def reciprocal_of_each(x, y):
+    for i in range(len(x)):
+        y[i] = x[i] ** -1
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    ("loop", "whole"),
+    [
+        (square_of_each, lambda x: x**2),
+        (cube_of_each, lambda x: x**3),
+        (reciprocal_of_each, lambda x: x**-1),
+    ],
+    ids=["2", "3", "-1"],
+)
+def test_powers_of_elements_are_those_of_the_array(loop, whole, dtype):
+    x = np.concatenate([PLACES, SPECIAL]).astype(dtype)
+
+    (_, (_, found)) = run_in_c(loop, (x, np.zeros_like(x)))
+
+    np.testing.assert_array_equal(found, ow.fuse(whole)(x))

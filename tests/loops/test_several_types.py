@@ -229,6 +229,17 @@ def compared(x, k):
 
 
 X, Z = row(20), np.zeros
+
+
+def from_a_truth_value(x, most):
+    """True is an integer in sums and products."""
+    s, p = True, True
+    for v in x:
+        s = s + (0.5 if v > most else 1)
+        p = p * (1.5 if v > most else 2)
+    return s, p
+
+
 PROGRAMS = {
     "drawdown": (drawdown, (X + 1,)), "drawdown of none": (drawdown, (np.arange(1.0, 9),)),
     "polynomials": (polynomials, (row(4), row(5), Z(5))),
@@ -254,6 +265,8 @@ PROGRAMS = {
     "by zero": (by_zero, (words(9, 1), Z(9))), "by NumPy's zero": (by_zero, (words(9, 1), np.ones(9))),
     "halves steps": (step_halves, (X * 2, 0.5)), "halves none": (step_halves, (X + 9, 0.5)),
     "back": (back, (words(9, 1), X > 0.5, 40)), "back by none": (back, (words(9, 1), X > 2, 40)),
+    "from a truth value": (from_a_truth_value, (X, 2.0)),
+    "from a truth value, a float": (from_a_truth_value, (X, 0.5)),
     "index": (as_an_index, (X, words(20, 1))), "compared": (compared, (X, words(20, 1))),
     "compared none": (compared, (X * 0.1, words(20, 1) * 0)),
 }  # fmt: skip
