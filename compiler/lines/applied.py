@@ -22,6 +22,7 @@ from opweave.compiler.lines.values import (
     Held,
     Number,
     NumberType,
+    Several,
     Size,
     Strided,
 )
@@ -244,6 +245,13 @@ def type_of(operand: Held) -> Any:
 def reads_of(operand: Array) -> tuple[Strided, ...]:
     """What computing an array reads."""
     return (operand,) if isinstance(operand, Strided) else operand.reads
+
+
+def bases_of(held: Held) -> list[str]:
+    """The arrays of which something has parts, one for each part."""
+    if isinstance(held, Several):
+        return [base for item in held.items for base in bases_of(item)]
+    return [held.base] if isinstance(held, Strided) else []
 
 
 def bounds_of(dtype: NumberType) -> tuple[None, int, int]:

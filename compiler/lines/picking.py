@@ -131,7 +131,6 @@ class Picking(Equations):
         self.indexing.facts.learn(size.text, Size.of(0), Size.of(LONGEST))
         offsets = replace(room, sizes=(size,), strides=("1",))
         if isinstance(mask, Strided):
-            self.rooms.pop(room.base)
             self.picks.append(Pick(mask, strides, offsets, self.text.mark()))
         return offsets
 

@@ -30,7 +30,8 @@ class Storing(Applied):
 
     Attributes:
         temporary: names of arrays that hold what they do until their line runs again.
-        rooms: of those whose memory a name may take over, the room.
+        rooms: of those, where they lie.
+        lone: those that nothing but an assignment of several values has, which ends with it.
         orders: of arrays that are made, those whose order NumPy lays them out in; "" for one
             that does not lie row by row.
         by_rows: of arrays that are read in another shape, as they lie.
@@ -40,6 +41,7 @@ class Storing(Applied):
         super().__init__(text, numbers)
         self.temporary: set[str] = set()
         self.rooms: dict[str, str] = {}
+        self.lone: set[str] = set()
         self.orders: dict[str, set[str]] = {}
         self.by_rows: set[str] = set()
 
@@ -132,8 +134,7 @@ class Storing(Applied):
 
     def apart(self, value: Array) -> Strided:
         """A value in memory of its own."""
-        room = self.room()
-        made = self.view_in(room, value.dtype, value.sizes)
+        made = self.view_in(self.room(), value.dtype, value.sizes)
 
         def put(places: Sequence[str]) -> None:
             self.put_at(made, places, self.element(value, places))
@@ -141,6 +142,15 @@ class Storing(Applied):
         self.each(value.sizes, put)
         self.lies_as(made.base, value)
         return made
+
+    def made_in(self, room: str, value: Elements) -> tuple[str, str]:
+        """Where a new array lies, and its room: the one given, or that where it is already."""
+        if value.lies_at:
+            self.lone.remove(value.lies_at)
+            return value.lies_at, self.rooms[value.lies_at]
+        made = self.view_in(room, value.dtype, value.sizes)
+        self.store(made, value)
+        return made.pointer, room
 
     def lies_as(self, made: str, value: Array) -> None:
         """Note what decides in which order NumPy lays out an array of a value's elements."""
@@ -168,8 +178,8 @@ class Storing(Applied):
 
     def copied(self, region: Strided) -> Elements:
         """The elements of a region, as an array that nobody else has."""
-        is_dense = region.strides == dense_strides(region.sizes)
-        lies_at = region.base if is_dense and region.pointer == region.base else ""
+        is_whole = (region.pointer, region.strides) == (region.base, dense_strides(region.sizes))
+        lies_at = region.base if is_whole and region.base in self.lone else ""
         return Elements(
             region.dtype,
             region.sizes,
@@ -187,6 +197,7 @@ class Storing(Applied):
         base = self.text.fresh("t")
         self.temporary.add(base)
         self.rooms[base] = room
+        self.lone.discard(base)  # of lines that were taken back
         counted = ", ".join(s.text for s in sizes if not s.is_one) or "1"
         self.text.add(f"{dtype.storage}* const {base} = {room}.of<{dtype.storage}>({counted});")
         self.numbers.fault(f"{base} == 0", "LOOP_NO_MEMORY")

@@ -169,7 +169,7 @@ class Elements:
         element: C text of an element, by the places along the axes; it may write lines before.
         reads: what it reads.
         cost: of an element, in instructions, roughly.
-        lies_at: where all of it lies already, in memory that nobody else may have.
+        lies_at: the array where all of it lies already, which nothing else has.
     """
 
     dtype: DType

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from opweave.compiler.captures.source import NoLoopError, stored_in
-from opweave.compiler.lines.applied import dense_strides
+from opweave.compiler.lines.applied import bases_of, dense_strides
 from opweave.compiler.lines.values import (
     Elements,
     Held,
@@ -66,7 +66,7 @@ class Appending(Statements):
 
     def of_caller(self, returned: Held) -> Held:
         """What a call returns: arrays that nobody else holds are copies, those of names stay."""
-        owned = {getattr(held, "base", "") for held in self.env.values()}
+        owned = {base for held in self.env.values() for base in bases_of(held)}
         new = [base for base in bases_of(returned) if base in self.temporary and base not in owned]
         if isinstance(returned, Several) and len(set(new)) < len(new):
             raise NoLoopError("an array of a function, returned as two")
@@ -120,13 +120,6 @@ class Appending(Statements):
                     raise NoLoopError(f"{name}, which may be in a list, too")
                 found[name] = where
         return found
-
-
-def bases_of(held: Held) -> list[str]:
-    """The arrays of which something has parts, one for each part."""
-    if isinstance(held, Several):
-        return [base for item in held.items for base in bases_of(item)]
-    return [held.base] if isinstance(held, Strided) else []
 
 
 def _is_last(node: ast.For | ast.While, where: str, name: str) -> bool:

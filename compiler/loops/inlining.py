@@ -12,7 +12,7 @@ from opweave.compiler.captures.kinds import BY_TYPE
 from opweave.compiler.captures.source import NoLoopError, stored_in, tree_of
 from opweave.compiler.lines.chosen import Chosen, chosen_of, fits, give, variables_for
 from opweave.compiler.lines.numbers import literal
-from opweave.compiler.lines.values import Elements, Held, Number, Unchanging, check_made
+from opweave.compiler.lines.values import Elements, Held, Number, Several, Unchanging, check_made
 from opweave.compiler.loops.appending import Appending
 from opweave.compiler.loops.functions.table import Keywords
 from opweave.compiler.loops.given import locals_of
@@ -77,9 +77,7 @@ class Inlining(Appending):
         if isinstance(held, Number) and (changes or not is_known):
             self.bind(name, held)
             return self.env[name]
-        if isinstance(held, Elements):
-            return self.apart(held)
-        return held
+        return self.pinned(held) if isinstance(held, Elements | Several) else held
 
     def _returned(self, body: Sequence[ast.stmt]) -> Held:
         """What statements return: at their end, or in every branch of an ``if`` there."""

@@ -131,13 +131,6 @@ class Keeping(NumberNames):
         self.left_behind |= bases
         return True
 
-    def room_of(self, base: str) -> str | None:
-        """The room of a temporary array that no name has; its next owner is the only one."""
-        names = (h for env in (*self.callers, self.env) for h in env.values())
-        if any(getattr(held, "base", None) == base for held in names):
-            return None
-        return self.rooms.pop(base, None)
-
     def assigned(self, held: Held, names: int) -> None:
         """Note what an assignment gives to so many targets."""
         bases = Counter(base for base in _all_ones(held) for _ in range(names))

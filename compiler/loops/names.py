@@ -12,11 +12,9 @@ import numpy as np
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.again import AgainError
-from opweave.compiler.lines.applied import dense_strides
+from opweave.compiler.lines.applied import bases_of, dense_strides
 from opweave.compiler.lines.arithmetic import as_computed
-from opweave.compiler.lines.eithers import (
-    settled,
-)
+from opweave.compiler.lines.eithers import settled
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.picking import Picked
 from opweave.compiler.lines.storing import is_truncated
@@ -63,11 +61,10 @@ class LoopNames(Keeping):
         self.check_kept(name, held)
         is_locked = isinstance(held, Strided) and held.is_locked
         if isinstance(held, Strided) and held.base in self.temporary:
-            owners = (getattr(other, "base", None) for other in self.env.values())
+            owners = {base for other in self.env.values() for base in bases_of(other)}
             held = held if held.base in owners else self.copied(held)
         bound = self._bound(name, held)
-        if is_locked:
-            assert isinstance(bound, Strided)
+        if is_locked and isinstance(bound, Strided):
             bound = replace(bound, is_locked=True)
         self.env[name] = bound
         self.note_kept(name, bound)
@@ -153,11 +150,7 @@ class LoopNames(Keeping):
         if value.rank == 0:
             raise NoLoopError("an array without dimensions")
         if place is None:
-            place, room = value.lies_at, self.room_of(value.lies_at)
-            if room is None:
-                made = self.view_in(second, value.dtype, value.sizes)
-                self.store(made, value)
-                place, room = made.pointer, second
+            place, room = self.made_in(second, value)
             self.text.add(f"exchange({first}, {room});")
         writes, sizes = {holder: place}, list[Size]()
         for axis, size in enumerate(value.sizes):
@@ -208,7 +201,10 @@ class LoopNames(Keeping):
                 return [self.pinned(self.loaded(row)) for row in each]
         if not isinstance(held, Several) or len(held.items) != count:
             raise NoLoopError("an assignment of several values at once that are no tuple")
-        return [self.pinned(item) for item in held.items]
+        found = [self.pinned(item) for item in held.items]
+        made = (f for h, f in zip(held.items, found, strict=True) if isinstance(h, Elements))
+        self.lone |= {f.base for f in made if isinstance(f, Strided)}
+        return found
 
     def pinned(self, held: Held) -> Held:
         """What something is now, whatever is assigned to the names that it was computed from."""
@@ -229,7 +225,9 @@ class LoopNames(Keeping):
         if isinstance(held, Several):
             return replace(held, items=tuple(map(self.pinned, held.items)))
         check_made(held)
-        return self.apart(held) if isinstance(held, Elements) else held
+        if isinstance(held, Elements):  # the extents first, which a later name may change
+            return self.apart(replace(held, sizes=tuple(map(self.pinned_size, held.sizes))))
+        return held
 
     def pinned_size(self, size: Size) -> Size:
         """A sum of names that do not change."""

@@ -68,10 +68,12 @@ def _assign(self: Statements, node: ast.Assign) -> None:
     value = taken_at_once(node.value) if is_for_name else node.value
     held = self.kept_beside(self.value(value), *node.targets)
     if len(node.targets) > 1:
-        is_new = isinstance(held, Elements) or getattr(held, "base", "") in self.temporary
+        several = held.items if isinstance(held, Several) else (held,)
+        bases = {getattr(each, "base", "") for each in several}
+        is_new = any(isinstance(e, Elements) for e in several) or bases & self.temporary
         if isinstance(held, Several) and held.is_list:
             raise NoLoopError("several names for one new list")
-        if is_new and any(isinstance(t, ast.Name) for t in node.targets):
+        if is_new and any(isinstance(t, ast.Name | ast.Tuple | ast.List) for t in node.targets):
             raise NoLoopError("several names for one new array")
         held = self.pinned(held)
     self.assign_all(node.targets, held)

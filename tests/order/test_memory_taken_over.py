@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave._loops.rolled import Rolled
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
 
 pytestmark = pytest.mark.host
@@ -155,3 +156,105 @@ def test_two_names_at_once_cost_no_copies():
     args = np.arange(9.0), np.arange(9.0), np.arange(9)
 
     assert stores(shrinking, *args) == stores(picked_apart, *args)
+
+
+def beside_a_tuple(p):
+    a = np.array(p[0])
+    a[0] = 100
+    return p[0][0] + a.sum()
+
+
+def longer_than_before(p, n):
+    a = p[0]
+    a = a + 1
+    a = np.zeros(n)
+    return p[0][-1] + a.sum()
+
+
+def twice(v):
+    return v, np.array(v)
+
+
+def in_tuples(x, y, m):
+    """What a tuple of an argument has stays its own."""
+    total = 0.0
+    for i in range(5):
+        total += beside_a_tuple((np.sort(x), i)) + beside_a_tuple(twice(np.cumsum(y)))
+        total += longer_than_before((np.sort(x) * 2, 1), 1000)
+    return total
+
+
+def written_by_another_name(p):
+    a = p[0]
+    a[0] = 99
+    return p[0].sum()
+
+
+def first_of(p):
+    return p[0]
+
+
+def written_by_a_returned_one(p):
+    a = first_of(p)
+    a[0] = 9
+    a = a + 1
+    return p[0].sum() + a.sum()
+
+
+def of_one_array(x, y, m):
+    """Another name for what a tuple has writes to it."""
+    total = 0.0
+    for i in range(5):
+        total += written_by_another_name((np.sort(x), i))
+        total += written_by_a_returned_one((np.cumsum(y), i))
+    return total
+
+
+def written_meanwhile(p, x):
+    x[0] += 1
+    return p[0].sum()
+
+
+def of_values_as_they_were(x, y, m):
+    total = 0.0
+    for _ in range(5):
+        total += written_meanwhile((x * 2, 1), x)
+    return total
+
+
+def of_extents_as_they_were(x, y, m):
+    """The second value has as many elements as its operand had before it got another one."""
+    for i in range(5):
+        a = x[x > i]
+        a, b = np.concatenate((a, y)), np.sort(a)
+        b += 1.0
+        y[: len(b)] += b[: len(y)]
+        a, b = a[a > i], a * 2
+    return a, b
+
+
+@pytest.mark.parametrize("length", [6, 300])
+@pytest.mark.parametrize(
+    "function", [in_tuples, of_one_array, of_values_as_they_were, of_extents_as_they_were]
+)
+def test_values_are_those_of_their_time(function, length):
+    rng = np.random.default_rng(length)
+    args = [rng.integers(0, 9, length) + 0.0 for _ in "xy"] + [rng.integers(0, 9, length)]
+
+    assert is_same(run_in_c(function, args), called(function, args), exactly=True)
+
+
+def two_tuples(x, y, m):
+    for i in range(3):
+        (a, b) = (c, d) = np.sort(x), np.sort(y)
+        a[0] = i - 5
+        x[1] += c[0] + d[0] + b[1]
+    return x
+
+
+def test_two_tuples_of_one_array_are_left_to_python():
+    rolled = Rolled(two_tuples)
+    args = [np.arange(6.0), np.arange(6.0), np.arange(6)]
+
+    assert is_same(called(rolled, args), called(two_tuples, args), exactly=True)
+    assert not rolled.ran
