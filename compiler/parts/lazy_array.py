@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator as operator_module
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from sys import getrefcount
 from types import BuiltinMethodType
 from typing import Any
 
@@ -33,9 +33,10 @@ BY_PYTHON: dict[str, Callable[..., Any]] = {
 MEMORY = (
     "__array_interface__", "__array_struct__", "__dlpack__", "__dlpack_device__", "__setstate__",
 )  # fmt: skip
-# References at most: to a stand-in that one name or place of the user has, its method, a variable
-# and the call that counts; and to its array from ``Given`` twice, a returned value and that call.
-NAMED_ONCE, MADE_HERE = 4, 3
+# References at most: to a stand-in, of one name or place of the user, of the method, of a variable
+# and of the call that counts; to its array, twice of ``Given``, and of that call.  Of Python up to
+# 3.13: later ones count fewer where a variable is only looked at.
+NAMED_ONCE, MADE_HERE = (4, 3) if sys.version_info < (3, 14) else (0, 0)
 # Types of operands that have no say in an operator.
 PLAIN = (np.ndarray, int, float)
 # Of the ends of a slice.
@@ -65,9 +66,9 @@ class ArrayMethod:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         array, name = self.__self__, self.__name__
-        if name == "resize" and "refcheck" not in kwargs and getrefcount(array) <= NAMED_ONCE:
+        if name == "resize" and "refcheck" not in kwargs and sys.getrefcount(array) <= NAMED_ONCE:
             # NumPy refuses where anybody else has the array, and would take us for such a one
-            kwargs |= {"refcheck": getrefcount(array._array()) > MADE_HERE}
+            kwargs |= {"refcheck": sys.getrefcount(array._array()) > MADE_HERE}
         run = array._or_eagerly if args or kwargs else array._or_eagerly_unwatched
         try:
             return run(

@@ -40,6 +40,7 @@ from opweave.compiler.loops.order.blocks import (
 FIRST = re.compile(r"bool (first\d+) = true;")
 NUMBER = r"(?:\d+\.\d*(?:e[+-]?\d+)?|\(-\d+\.\d*(?:e[+-]?\d+)?\))"
 TOKEN = re.compile(rf"{NUMBER}|\d\w*|[A-Za-z_]\w*|\S")
+TYPES = {"long", "int", "char"}  # which look like a name in a cast, as (unsigned long)
 # What the lowering computes itself, where both are known.
 COMPUTED = re.compile(rf"const double (\w+) = ({NUMBER}) ([-+*]) ({NUMBER}) ;")
 OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
@@ -72,7 +73,7 @@ class Tokens(NamedTuple):
     @classmethod
     def of(cls, line: CodeLine) -> Tokens:
         found = tuple(TOKEN.findall(line.text)) if line.words else (line.text,)
-        return cls(found, frozenset(declared_in([line])))
+        return cls(found, frozenset(declared_in([line])) - TYPES)
 
 
 class FirstRound:
@@ -95,7 +96,7 @@ class FirstRound:
         Raises:
             DiffersError: a variable is read that perhaps has another value by then.
         """
-        before = left = now  # of the branches that an ``else`` belongs to
+        before = left = now  # in front of the ``if`` that an ``else`` belongs to, and behind it
         for line, inner in blocks_of(lines):
             own = self.begins.keys() & assigned_in([line, *inner])
             self._write(line, own, now)
@@ -226,7 +227,8 @@ class FirstRounds:
         return found
 
     def _before(self, lines: Sequence[CodeLine], name: str) -> tuple[str, str] | None:
-        """The variable that a name had before, and what it was assigned last: a guess."""
+        """The variable that a name had before, and what it was assigned last: a guess, which the
+        first round's own text has to bear out."""
         for line in reversed(lines):
             match = ASSIGNED.match(line.text)
             if match and match[1] != name and match[1].rstrip("_") == name.rstrip("_"):
