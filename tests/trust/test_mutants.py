@@ -42,6 +42,8 @@ NOT_NEEDED = {
     "stages of rows": {4},
     # sums of exponentials are joined once
     "row of exponentials": {1},
+    # a block of one thread
+    "turned through tiles": {0},
     # a copy of the counts for each thread
     "counts in chunks": {0},
     # between the two joins stands the barrier before the early return
