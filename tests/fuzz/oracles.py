@@ -56,6 +56,7 @@ REFUSALS = (
 IN_PARTS = (
     "results that share memory, which depend on no argument",
     "interp: complex numbers beside real values",
+    "which is an error by NumPy and none in a kernel",
 )
 # Where the bits of a graph are not those of the function by NumPy: a product's are a library's and
 # follow the layout; NumPy takes statistics of integers and of float16 in an order and in types of
