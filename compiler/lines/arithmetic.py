@@ -58,7 +58,7 @@ class Arithmetic(Eithers):
         exponent = b.known if isinstance(b, Number) and type(b.type) is type else None
         if isinstance(a, Number) and a.is_pair:
             return self.numbers.raised_by_numpy(a, exponent)
-        # NumPy's numbers have infinity of 0.5 and -infinity, and of integers no square
+        # (-inf) ** 0.5 is inf of a number of NumPy's, and NaN in an array, which takes the root
         is_alike = not isinstance(a, Number) or (dtype in (F64, F32) and exponent != 0.5)
         if isinstance(dtype, DType) and is_alike:
             short = power_by_number(dtype.kind, exponent)

@@ -64,7 +64,8 @@ class LoopNames(Keeping):
             owners = {base for other in self.env.values() for base in bases_of(other)}
             held = held if held.base in owners else self.copied(held)
         bound = self._bound(name, held)
-        if is_locked and isinstance(bound, Strided):
+        if is_locked:
+            assert isinstance(bound, Strided)
             bound = replace(bound, is_locked=True)
         self.env[name] = bound
         self.note_kept(name, bound)

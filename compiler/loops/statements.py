@@ -9,6 +9,7 @@ from typing import Any
 
 from opweave.compiler.captures.source import NoLoopError
 from opweave.compiler.lines.again import AgainError
+from opweave.compiler.lines.applied import bases_of
 from opweave.compiler.lines.numbers import literal
 from opweave.compiler.lines.values import (
     LONGEST,
@@ -69,8 +70,8 @@ def _assign(self: Statements, node: ast.Assign) -> None:
     held = self.kept_beside(self.value(value), *node.targets)
     if len(node.targets) > 1:
         several = held.items if isinstance(held, Several) else (held,)
-        bases = {getattr(each, "base", "") for each in several}
-        is_new = any(isinstance(e, Elements) for e in several) or bases & self.temporary
+        is_new = any(isinstance(each, Elements) for each in several)
+        is_new |= not self.temporary.isdisjoint(bases_of(held))
         if isinstance(held, Several) and held.is_list:
             raise NoLoopError("several names for one new list")
         if is_new and any(isinstance(t, ast.Name | ast.Tuple | ast.List) for t in node.targets):

@@ -19,7 +19,7 @@ def envelope(x, y, a):
         e = 0.0
         for t in range(x.shape[1]):
             v = abs(x[c, t])
-            if v > e:  # noqa: SIM108
+            if v > e:  # noqa: SIM108 (a statement; the expression is below)
                 e = 0.1 * e + 0.9 * v
             else:
                 e = a * e + (1 - a) * v

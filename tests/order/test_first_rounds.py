@@ -11,6 +11,7 @@ from opweave.compiler.loops.order.first_rounds import FirstRounds
 from tests.loops.random_programs import loaded
 from tests.loops.test_loops_in_c import called, is_same, run_in_c
 from tests.order.sources import BY_SIDE, drawn, sources
+from tests.order.test_choices import envelope
 
 __all__ = ["sources"]  # a fixture
 
@@ -51,18 +52,6 @@ def biquad(x, y, a):
             z1 = 0.4 * v + z2 - a * o
             z2 = 0.2 * v - 0.3 * o
             y[c, t] = o
-
-
-def envelope(x, y, a):
-    for c in range(x.shape[0]):
-        e = 0.0
-        for t in range(x.shape[1]):
-            v = abs(x[c, t])
-            if v > e:  # noqa: SIM108
-                e = 0.1 * e + 0.9 * v
-            else:
-                e = a * e + (1 - a) * v
-            y[c, t] = e
 
 
 def quotient(x, y, a):

@@ -136,8 +136,8 @@ class FirstRound:
 def is_alike(
     first: Sequence[Tokens],
     made: Sequence[Tokens],
-    its: Mapping[str, str] = {},
-    ours: Mapping[str, str] = {},
+    its: Mapping[str, str],
+    ours: Mapping[str, str],
 ) -> bool:
     """Whether a first round is what was made of another one, but for names that they declare.
 
